@@ -34,7 +34,7 @@ _LAB = [
 _TO_CONES, _TO_LAB = (torch.tensor(x, dtype=torch.float64) for x in (_CONES, _LAB))
 _FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
 
-_ROUNDING = 1e-5  # float32 rounding error in linear light by which a colour may leave [0, 1]
+_ROUNDING = 1e-5  # a colour may be outside [0, 1] by this error of float32, in linear light
 _HALVINGS = 12  # bisection steps in the search for the largest chroma
 # _STRIP: number of pixels converted at once on the CPU, so that intermediate results need little
 # memory. _VALUES: numbers in memory for each pixel: about eight colours (8 x 3) in `from_oklab`.

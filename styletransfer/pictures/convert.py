@@ -83,7 +83,7 @@ def to_image(rgb: Tensor, alpha: Tensor | None = None) -> Image.Image:
 
 
 def small_picture(picture: Picture, side: int) -> Image.Image:
-    """Return an RGB image whose sides are at most `side` pixels, on white where transparent."""
+    """Return an RGB image with sides of at most `side` pixels; transparent pixels become white."""
     picture = resize_picture(picture, min(side, max(picture.size)))
     return to_image(on_white(picture.rgb, picture.alpha))
 

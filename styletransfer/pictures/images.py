@@ -36,11 +36,11 @@ _PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
  xmlns:styletransfer="urn:x-styletransfer#" Iptc4xmpExt:DigitalSourceType="{}"
  styletransfer:recipe="{}"/></rdf:RDF></x:xmpmeta>
 <?xpacket end="r"?>"""
-ROWS = 64  # rows converted to samples at once, and rows of a strip in a TIFF file
+ROWS = 64  # rows converted to integers at once; a strip of a TIFF file has as many rows
 # Extension of a file that can be written -> its default number of bits per sample.
 BIT_DEPTHS = {".png": 8, ".jpg": 8, ".jpeg": 8, ".webp": 8, ".tif": 16, ".tiff": 16}
-# Extension -> longest side in pixels that its encoder takes. The encoders of other extensions take
-# all sides that Pillow takes.
+# Extension -> longest side in pixels that its encoder takes. The other extensions have no limit
+# here.
 LONGEST = {".jpg": 65500, ".jpeg": 65500, ".webp": 16383}
 
 # Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
@@ -102,7 +102,7 @@ def write(
     bit_depth: int | None = None,
     xmp: bytes = b"",
 ) -> None:
-    """Write a picture in the format that the extension names, tagged as sRGB.
+    """Write a picture in the format that the extension names, with an sRGB ICC profile.
 
     JPEG has quality 95 without chroma subsampling; WebP is lossless, because its lossy mode always
     subsamples chroma. Alpha is kept, except in JPEG, where the picture is laid on white. Equal
@@ -220,13 +220,13 @@ def _extension(path: str | os.PathLike[str], size: tuple[int, int] | None = None
 
 
 def scaled_size(size: tuple[int, int], longer_side: int) -> tuple[int, int]:
-    """Return the (height, width) of the same aspect ratio with this longer side, at least 1 x 1."""
+    """Return (height, width) with the aspect ratio of `size` and `longer_side`, at least 1 x 1."""
     scale = longer_side / max(size)
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
 def long_enough(size: tuple[int, int], longer: int, shorter: int) -> int:
-    """Return the least longer side at which the sides are at least `longer` and `shorter` long.
+    """Return a longer side: `longer`, or more if the shorter side would be below `shorter`.
 
     `size` is the (height, width) of the picture, whose aspect ratio stays. All are in pixels.
     """
@@ -254,7 +254,7 @@ def resize(
 
 
 def weights_for(weights: Tensor, image: Tensor) -> Tensor:
-    """Return weights (1, 1, h, w) at the size of an image, on its device and in its dtype."""
+    """Resize weights (1, 1, h, w) to the size of an image, and give them its device and dtype."""
     return resize(weights.to(image), size_of(image), "bilinear")
 
 

@@ -14,8 +14,8 @@ from styletransfer.pictures.regions import SAME, Color, Regions, distance
 MAX_REGIONS = 12  # largest number of regions in a label picture
 _MIN_SHARE = 1e-4  # a colour of a smaller fraction of the visible pixels is no region
 # In a label picture, at least the fraction _FLAT_SHARE of the visible pixels is within _FLAT levels
-# (of 255) of a region's colour. Label pictures reach at least 0.7; photographs and paintings at
-# most 0.4.
+# (of 255) of a region's colour. The fraction is at least 0.7 in label pictures, and at most 0.4 in
+# photographs and paintings.
 _FLAT, _FLAT_SHARE = 8, 0.6
 # Largest number of a region. In PASCAL VOC's palette, the colour of each larger number is within
 # SAME levels (of 255) of a smaller number's colour. The number 255 marks the edges of regions.
@@ -96,7 +96,7 @@ def _voc_color(number: int) -> Color:
 
 
 def _check_greys(rgb: Tensor, visible: Tensor, name: str) -> None:
-    """Raise UserError if a picture of few greys has two that are similar enough for one region."""
+    """Raise UserError if two greys of a grey picture are too similar to be different regions."""
     greys = torch.unique(rgb[0][visible])
     if len(greys) > MAX_REGIONS or not torch.equal(rgb, rgb[:1].expand_as(rgb)):
         return

@@ -98,7 +98,7 @@ def _css_names() -> dict[str, str]:
 
 
 def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
-    """Return for each style a list: for each content region, the number of the style's region.
+    """Return, for each style, the number of its matching region for each content region.
 
     Regions whose colours are within 32 levels belong together. None marks a region that the style
     lacks. (UserError if a content region is in no style.)

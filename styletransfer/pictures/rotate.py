@@ -9,7 +9,7 @@ from torch.nn.functional import grid_sample
 
 from styletransfer.pictures.images import Picture, resampled
 
-_ROUNDING = 1e-6  # pixels added before rounding down: with errors of sines, 6 may be 5.9999999
+_ROUNDING = 1e-6  # pixels added before rounding down: rounding errors can turn 6 into 5.9999999
 
 
 def rotated(picture: Picture, degrees: float) -> Picture:
