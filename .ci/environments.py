@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Run the tests in the environments that users have: .ci/environments.py [NAME ...]
 
-readme: a fresh clone of the last commit, with README's two commands as they stand and nothing else
+readme: a fresh clone of the last commit, installed and tested by README's two commands
 3.11, 3.12, 3.13, 3.14: the newest versions of all dependencies, with all extras
 lowest: the lowest versions that pyproject.toml allows, with all extras, on Python 3.13
-next: as 3.13, with versions that are not released yet, which say what will break
+next: as 3.13, but with pre-releases of the dependencies, to see early what will break
 
-Without a name, all but the last. Each runs the quick tests and the commands of tests/test_tour.py;
-a table at the end says what passed, failed and was skipped. `lowest` plays a processor without AVX
-and bfloat16 units. A Python that this machine lacks is named and left out. All but the first need
-uv, or its path in the variable UV. `.ci/environments.py --find 3.12` prints the path of a Python.
+Without NAME, all except `next` are run. Each runs the quick tests and those of tests/test_tour.py;
+a table at the end says what passed, failed and was skipped. `lowest` simulates a processor without
+AVX and bfloat16 units. A Python that this machine lacks is reported and skipped. All but `readme`
+need uv, or its path in the variable UV. `.ci/environments.py --find 3.12` prints a Python's path.
 """
 
 import os
@@ -26,7 +26,7 @@ NAMES = ["readme", "lowest", "3.11", "3.12", "3.13", "3.14", "next"]
 PYTHONS = {"lowest": "3.13", "next": "3.13"}
 VERSIONS = {"lowest": ["--resolution=lowest-direct"], "next": ["--prerelease=allow"]}
 UV = os.environ.get("UV", "uv")
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # see .ci/run
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # store compiled modules, see .ci/run
 WITHOUT_AVX = {"ONEDNN_MAX_CPU_ISA": "SSE41", "ATEN_CPU_CAPABILITY": "default"}
 
 
@@ -38,9 +38,9 @@ def readme_commands() -> list[str]:
 
 
 def interpreter(version: str) -> str | None:
-    """Return a Python of a version such as "3.12" on this machine: uv's, or pyenv's."""
+    """Return the path of a Python such as "3.12", found by uv or in pyenv's folder, or None."""
     command = [UV, "python", "find", "--no-python-downloads", "--system", version]
-    with suppress(FileNotFoundError):  # there is no uv
+    with suppress(FileNotFoundError):  # uv is not installed
         found = subprocess.run(command, capture_output=True, text=True, check=False)
         if found.returncode == 0:
             return found.stdout.strip()
@@ -49,7 +49,7 @@ def interpreter(version: str) -> str | None:
 
 
 def shown(command: str | list[str], folder: Path, **variables: str) -> tuple[int, str]:
-    """Run a command, print its output as it comes; return its exit status and the output."""
+    """Run a command and print its output as it comes; return its exit status and its output."""
     print(f"$ {command if isinstance(command, str) else ' '.join(command)}", flush=True)
     process = subprocess.Popen(
         ["bash", "-c", command] if isinstance(command, str) else command,
@@ -67,7 +67,7 @@ def shown(command: str | list[str], folder: Path, **variables: str) -> tuple[int
 
 
 def last_words(status: int, output: str) -> str:
-    """Return the table's cell for a run of pytest: its last line, and what was skipped and why."""
+    """Return a table cell for a run of pytest: its final counts, and what was skipped and why."""
     *_, counts = re.findall(r"\d+ (?:passed|failed).*?(?= in )", output) or ["did not run"]
     reasons = re.findall(r"^skipped (\d+) .*?: (.*)$", output, re.MULTILINE)
     told = "; ".join(f"{count} {reason}" for count, reason in reasons)
@@ -75,7 +75,7 @@ def last_words(status: int, output: str) -> str:
 
 
 def tried(name: str, folder: Path) -> list[str]:
-    """Set up an environment, run the tests in it; return its row of the table."""
+    """Set up an environment and run the tests in it; return its row of the table."""
     variables, root = {}, ROOT
     if name == "readme":
         root, (install, quick) = folder / "clone", readme_commands()
@@ -105,7 +105,7 @@ def tried(name: str, folder: Path) -> list[str]:
 
 
 def main(names: list[str]) -> int:
-    """Try the environments `names`, or all; print a table and return 1 if something is red."""
+    """Test the environments `names`; print a table, and return 1 if an environment failed."""
     if names[:1] == ["--find"]:
         found = interpreter(names[1])
         print(found or "", end="")

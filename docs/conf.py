@@ -1,8 +1,9 @@
-"""The site: `sphinx-build -M html . build/site --conf-dir docs --fail-on-warning --jobs auto`.
+"""Sphinx's settings for the site of this project.
 
-Its pages are the Markdown files that docs/README.md lists, where they lie. Code that they link to
-is a page as well, and the name of a test leads to its lines. Above the start page is the page that
-paints, where the extra `onnx` and the npm package onnxruntime-web are there to make it.
+`sphinx-build -M html . build/site --conf-dir docs --fail-on-warning --jobs auto` builds the site.
+Its pages are the Markdown files that docs/README.md links to. Files of code that these pages link
+to also become pages, and the name of a test becomes a link to the test. If the extra `onnx` and the
+npm package onnxruntime-web are installed, the start page begins with a web page that paints.
 """
 
 import os
@@ -32,7 +33,7 @@ TESTS = {
 
 
 def linked(folder, text):
-    """Return the files to which the text of a page leads, as paths from ROOT."""
+    """Return the files to which the text of a page links, as paths relative to ROOT."""
     found = LINK.findall(text)
     return [TESTS[test][0] if test else normpath(f"{folder}/{path}") for path, test in found]
 
@@ -51,10 +52,10 @@ nb_execution_raise_on_error = nb_merge_streams = autodoc_preserve_defaults = nap
 )
 autodoc_member_order, autodoc_typehints = "bysource", "description"
 autodoc_typehints_description_target = "documented_params"
-nb_execution_timeout, html_copy_source = 600, False  # seconds
-nb_output_stderr = "remove"  # warnings of libraries, which name the builder's folders
-# Code does not scroll sideways: a long line goes on below, indented. Tables do, by keyboard, too.
-# What is a heading or a landmark says which.
+nb_execution_timeout, html_copy_source = 600, False  # 600 seconds
+nb_output_stderr = "remove"  # libraries' warnings, which show folder names of this computer
+# JavaScript of each page. Long lines of code are wrapped and indented; tables can be scrolled by
+# keyboard; for screen readers, captions get a heading level and asides get a name.
 MEND = r"""const WIDER = document.documentElement.lang.startsWith("zh")
   ? "左右滑动可以看到整张图 →" : "This map is wider than the page: scroll it sideways →";
 onload = () => {
@@ -89,7 +90,8 @@ onmessage = ({ data, source }) => document.querySelectorAll("iframe").forEach((o
 });"""
 html_js_files = [(None, {"body": MEND})]
 html_theme_options = {"source_repository": ADDRESS, "source_branch": "main", "source_directory": ""}
-# The page that paints is made where there are the extra and the npm package, by its folder.
+# The folder of the npm package onnxruntime-web. Without it, or without the extra `onnx`, the site
+# has no page that paints.
 RUNTIME = find_spec("onnxscript") and os.environ.get("ONNXRUNTIME_WEB")
 LEFT_OUT = """WARNING: the page that paints is left out of the site: \
 pip install -e '.[docs,onnx]', and name the npm package's folder: ONNXRUNTIME_WEB=FOLDER"""
@@ -102,16 +104,16 @@ FRAME = r"""```{raw} html
 <iframe src="\1" title="A backward pass, step by step"
  style="width: 100%; height: 100rem; border: 1px solid #8888; border-radius: 12px"></iframe>
 ```"""
-html_context = {"paints": bool(RUNTIME)}  # another value makes Sphinx write all pages anew
+html_context = {"paints": bool(RUNTIME)}  # if this changes, Sphinx writes all pages again
 
 
 class Code(Parser):
-    """Shows a file of code, with an anchor at each line; the search leaves it out."""
+    """Makes a page of a file of code, with an anchor at each line; the search ignores it."""
 
     supported = ("code",)
 
     def parse(self, text, document):
-        """Make a page of it."""
+        """Write the code `text` into the page `document`."""
         env = document.settings.env
         env.metadata[env.docname] |= {"nosearch": True, "orphan": True}
         path = str(env.doc2path(env.docname, base=False))
@@ -121,11 +123,11 @@ class Code(Parser):
 
 
 def add_contents(app, docname, source):
-    """Give the start page the table of contents, seen at the side; a page with cells its files.
+    """Add the table of contents to the start page, and download links to each page with cells.
 
-    A Chinese page gets the cells of the English one. Where a page has what a cell prints, the site
-    does not show it twice. The picture of the stepper becomes the stepper, and a comment that says
-    what a cell shows the text of its picture.
+    A Chinese page gets the cells of the English page. If a page already has the output of a cell,
+    the site does not show it again. A picture that links to stepper.html is replaced by that page.
+    A cell's comment `# shows: TEXT` becomes the alternative text of its picture.
     """
 
     def hidden(found):
@@ -153,7 +155,7 @@ def add_contents(app, docname, source):
 
 
 def link_tests(app, tree, docname):
-    """Put a small mark for the name of a test, which leads to the test's lines."""
+    """Replace the name of a test by the short link "test", which leads to the test's code."""
     for node in [each for each in tree.findall(nodes.literal) if each.astext() in TESTS]:
         file, line = TESTS[node.astext()]
         uri = app.builder.get_relative_uri(docname, file.removesuffix(".py"))
@@ -172,7 +174,7 @@ def as_rst(app, what, name, obj, options, lines):
 
 
 def show_page(app, pagename, templatename, context, doctree):
-    """Show the page that paints above the start page; name the language of a page."""
+    """Show the page that paints above the start page; mark Chinese pages as Chinese."""
     if pagename.startswith("docs/zh/"):
         context["language"] = "zh-CN"
     if RUNTIME and pagename == root_doc:
@@ -180,7 +182,7 @@ def show_page(app, pagename, templatename, context, doctree):
 
 
 def setup(app):
-    """Connect all of these; the page that paints is made meanwhile, by a process of its own."""
+    """Connect these functions to Sphinx; meanwhile, another process makes the page that paints."""
     start, page = Path(app.outdir, "README.html"), Path(app.outdir, "paint")
     shutil.rmtree(page, ignore_errors=True)
     words = ["export", "target=web", f"output={page}", f"runtime={RUNTIME}"]
@@ -192,7 +194,7 @@ def setup(app):
             print(LEFT_OUT, file=sys.stderr)
         elif export.wait():
             raise RuntimeError("the page that paints could not be made")
-        if not wrong:  # the start page is index.html as well
+        if not wrong:  # copy the start page to index.html
             shutil.copy(start, start.with_name("index.html"))
             shutil.copy(ROOT / "docs/course/stepper.html", Path(app.outdir, "docs", "course"))
             for page in (ROOT / "docs").glob("*/*.md"):

@@ -2,8 +2,8 @@
 
 `python docs/download.py PAGE.md ...` runs the cells of each page, writes below each cell what it
 prints, and makes a notebook and a script of the page in the current folder, as the site offers.
-Links in a notebook lead to the repository. A page is not run if its cells show pictures, or the
-table of the installed torch.
+Links in a notebook lead to the repository. A page is not run if a cell has a comment `# shows: `,
+as cells have that show pictures, or a table for the installed version of torch.
 """
 
 import json
@@ -21,14 +21,14 @@ ADDRESS = TOOLS["hatch"]["metadata"]["hooks"]["custom"]["address"]
 CELL = re.compile(r"^```\{code-cell\} python\n(.*?)^```$", re.M | re.S)
 PRINTED = re.compile(r"^(```\{code-cell\} python\n)(.*?^```\n)(\n```text\n.*?^```\n)?", re.M | re.S)
 BLOCK = re.compile(f"{PRINTED.pattern}|^```.*?^```\n", re.M | re.S)
-# In a Chinese page this line stands for the next block of the English page.
+# Pattern of a line in a Chinese page that stands for the next block of code of the English page.
 SAME = re.compile(r"^\[(?:代码|输出)[ \d]*\]\(\.\./course/\w+\.md#\S+\)\n", re.M)
 UNSEEN = re.compile(r"\A---\n(?s:.*?)^---\n|^\[!\[.*\n\n", re.M)
 LINK = re.compile(r"\[([^]]*)\]\(([^)]+)\)")
 
 
 def whole(page):
-    """Return the text of a page; a Chinese one gets the cells of the English page, in turn."""
+    """Return the text of a page; a Chinese page gets the cells of the English page, in order."""
     text, english = page.read_text("utf-8"), page.parents[1] / "course" / page.name
     if not SAME.search(text):
         return text
@@ -37,7 +37,7 @@ def whole(page):
 
 
 def filled(text):
-    """Return the text of a page with what each cell prints below it."""
+    """Run the cells of a page, and return its text with the output of each cell below the cell."""
     names = {"__name__": "__main__"}
 
     def run(found):
@@ -50,7 +50,7 @@ def filled(text):
 
 
 def parts(page):
-    """Return the page's prose and cells in turn, beginning with prose; a notebook prints itself."""
+    """Return prose and cells of a page in turn, beginning with prose, without the cells' output."""
     text = PRINTED.sub(r"\1\2", UNSEEN.sub("", whole(page)))
     return [part.strip("\n") for part in CELL.split(text)]
 
@@ -85,7 +85,7 @@ def script(page):
 
 
 def write(page, folder):
-    """Write both to a folder, if the page has cells."""
+    """Write the notebook and the script of a page to a folder, if the page has cells."""
     if CELL.search(whole(page)):
         (folder / f"{page.stem}.ipynb").write_text(notebook(page), "utf-8")
         (folder / f"{page.stem}.py").write_text(script(page), "utf-8")

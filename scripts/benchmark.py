@@ -1,4 +1,4 @@
-"""Compare time and memory with a plain loop: `python scripts/benchmark.py`."""
+"""Compare time and memory with a plain loop in PyTorch: `python scripts/benchmark.py`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Check a backward: `python scripts/gradcheck.py target=relu.py:MyReLU inputs=[4x3]`."""
+"""Check your own backward: `python scripts/gradcheck.py target=relu.py:MyReLU inputs=[4x3]`."""
 
 from styletransfer.cli.hydrated import run_command
 from styletransfer.lessons.commands.gradcheck import gradcheck

@@ -1,4 +1,4 @@
-"""Mix a finished pastiche with its content: `scripts/mix.py RUN strength=0.6 output=y.png`."""
+"""Mix a pastiche with its content image: `scripts/mix.py RUN strength=0.6 output=y.png`."""
 
 from styletransfer.cli.hydrated import run_command
 from styletransfer.runs.commands.mix import mix

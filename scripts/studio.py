@@ -1,4 +1,4 @@
-"""Open a page for painting, served by this computer: `python scripts/studio.py`."""
+"""Open a web page for painting, served by this computer: `python scripts/studio.py`."""
 
 from styletransfer.cli.hydrated import run_command
 from styletransfer.studio.commands.studio import studio

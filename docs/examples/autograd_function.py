@@ -1,4 +1,4 @@
-"""A real backward, complete: plain PyTorch, a tiny network, one gradient."""
+"""A complete program with a real backward: plain PyTorch, a tiny network, one gradient."""
 
 import torch
 from torch import nn
@@ -19,7 +19,7 @@ def gram(features):
 class ContentTap(torch.autograd.Function):
     @staticmethod
     def forward(ctx, features, target):  # -> features, loss
-        ctx.save_for_backward(features, target)  # inputs: what is computed here has no graph
+        ctx.save_for_backward(features, target)  # save inputs; tensors computed here have no graph
         return features.view_as(features), (features - target).square().mean()
 
     @staticmethod
@@ -50,5 +50,5 @@ image.requires_grad_()
 features, style_loss = StyleTap.apply(first(image).relu(), wanted)
 features, content_loss = ContentTap.apply(second(features).relu(), kept)
 total = 1_000_000 * style_loss + 100 * content_loss
-total.backward()  # enters each tap's backward on its way
+total.backward()  # autograd calls the backward of both taps
 print(f"gradient norm {image.grad.norm():.12f}")

@@ -1,4 +1,4 @@
-"""The fake backward, complete: plain PyTorch, a tiny network, one gradient."""
+"""A complete program with the fake backward: plain PyTorch, a tiny network, one gradient."""
 
 import torch
 from torch import nn
@@ -28,7 +28,7 @@ class ContentLoss(nn.Module):
         return features  # unchanged
 
     def backward(self, retain_graph=True):
-        self.loss.backward(retain_graph=retain_graph)  # a tensor's backward: this one is real
+        self.loss.backward(retain_graph=retain_graph)  # Tensor.backward, which runs autograd
         return self.loss
 
 
@@ -41,7 +41,7 @@ class StyleLoss(ContentLoss):
 wanted = gram(first(style).relu())
 kept = second(first(content).relu()).relu()
 network = nn.Sequential(
-    *(first, nn.ReLU(), StyleLoss(wanted, weight=1000)),  # acts squared
+    *(first, nn.ReLU(), StyleLoss(wanted, weight=1000)),  # its loss is multiplied by 1000 ** 2
     *(second, nn.ReLU(), ContentLoss(kept, weight=10)),
 )
 
@@ -49,5 +49,5 @@ image.requires_grad_()
 network(image)
 for layer in network:
     if isinstance(layer, ContentLoss):
-        layer.backward()  # called by us; gradients add up in image.grad
+        layer.backward()  # autograd never calls it; gradients add up in image.grad
 print(f"gradient norm {image.grad.norm():.12f}")

@@ -1,4 +1,4 @@
-"""The loss attribute, complete: plain PyTorch, a tiny network, one gradient."""
+"""A complete program with the loss attribute: plain PyTorch, a tiny network, one gradient."""
 
 import torch
 from torch import nn
@@ -42,5 +42,5 @@ image.requires_grad_()
 network(image)
 total = 1_000_000 * style_loss.loss
 total = total + 100 * content_loss.loss
-total.backward()  # once, for all losses
+total.backward()  # one call for all losses
 print(f"gradient norm {image.grad.norm():.12f}")

@@ -1,4 +1,4 @@
-"""The hook way, complete: plain PyTorch, a tiny network without loss layers, one gradient."""
+"""A complete program with hooks: plain PyTorch, a tiny network, no loss layers, one gradient."""
 
 import torch
 from torch import nn
@@ -31,7 +31,7 @@ def measured(loss_of):
     def forward_hook(layer, inputs, output):
         leaf = output.detach().requires_grad_()
         layer.loss = loss_of(leaf)
-        (grad_loss,) = torch.autograd.grad(layer.loss, leaf)  # ends at the leaf
+        (grad_loss,) = torch.autograd.grad(layer.loss, leaf)  # stops at the leaf
         output.register_hook(lambda grad_output: grad_output + grad_loss)
 
     return forward_hook
@@ -45,5 +45,5 @@ network[3].register_forward_hook(measured(content_loss))
 
 image.requires_grad_()
 output = network(image)
-output.backward(torch.zeros_like(output))  # zeros go in; each hook adds its part on the way
+output.backward(torch.zeros_like(output))  # starts with zeros; each hook adds its gradient
 print(f"gradient norm {image.grad.norm():.12f}")

@@ -1,7 +1,7 @@
-"""Reads picture files as sRGB in NumPy arrays, by the colours that the files state.
+"""Reads picture files into NumPy arrays, and converts the colours that the files state to sRGB.
 
-`read(path)` reads every format. `folders.py` tells which files are pictures. The package `pictures`
-makes tensors of what is read here; it also resizes and writes pictures.
+`read(path)` reads every format. `folders.py` lists the pictures in a folder. The package `pictures`
+makes tensors of these arrays; it also resizes and writes pictures.
 """
 
 from styletransfer.formats.decode import Read, read, read_image, xmp_packet

@@ -1,4 +1,4 @@
-"""Colour spaces that pictures and films state without an ICC profile, and conversion to sRGB.
+"""Colour spaces that a picture or film can state without an ICC profile; conversion to sRGB.
 
 A colour space is a curve and primaries. The curve turns samples into linear light. A matrix turns
 light of these primaries into light of the sRGB primaries. HDR (PQ and HLG) has light brighter than
@@ -20,14 +20,14 @@ Primaries = tuple[float, ...]
 
 _D65, _C, _E, _DCI = (0.3127, 0.3290), (0.310, 0.316), (1 / 3, 1 / 3), (0.314, 0.351)
 SRGB: Primaries = (0.64, 0.33, 0.30, 0.60, 0.15, 0.06, *_D65)
-ADOBE_RGB: Primaries = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06, *_D65)  # Adobe RGB (1998), 4.3.1.1
+ADOBE_RGB: Primaries = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06, *_D65)  # Adobe RGB (1998), § 4.3.1.1
 _P3 = (0.680, 0.320, 0.265, 0.690, 0.150, 0.060)
-# Chromaticities within _ROUNDING of sRGB's are taken for sRGB's, since files store rounded values.
+# Files store rounded chromaticities: those within _ROUNDING of sRGB's count as sRGB's.
 _ROUNDING = 0.002
-# Light of the reference white, as of white paper (ITU-R BT.2408, "HDR reference white"): for PQ in
-# cd/m2; for HLG, whose largest scene light is 1, the light of the signal 0.75.
+# Light of white paper in HDR (ITU-R BT.2408, "HDR reference white"): in PQ, 203 cd/m2; in HLG, the
+# light of a sample of 0.75, as a fraction of the brightest light.
 _WHITE_PQ, _WHITE_HLG = 203.0, 0.26496
-_KNEE = 0.8  # the tone mapping changes only HDR light above this value; white is 1
+_KNEE = 0.8  # tone mapping changes only HDR light above this value; white paper is 1
 # Bradford's matrix, from XYZ to the responses of cones (Lindbloom, "Chromatic Adaptation").
 _CONES = np.array([[0.8951, 0.2664, -0.1614], [-0.7502, 1.7135, 0.0367], [0.0389, -0.0685, 1.0296]])
 
@@ -38,17 +38,17 @@ def gamma(exponent: float) -> Curve:
 
 
 def srgb(values: Any, where: Any = np.where) -> Any:
-    """Return the light of sRGB samples (IEC 61966-2-1); for tensors, `where` is torch's."""
+    """Return the linear light of sRGB samples (IEC 61966-2-1); for tensors, pass torch.where."""
     return where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
 
 
 def srgb_samples(light: Any, where: Any = np.where) -> Any:
-    """Return the sRGB samples of light in [0, 1]; for tensors, `where` is torch's."""
+    """Return the sRGB samples of linear light in [0, 1]; for tensors, pass torch.where."""
     return where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
 
 
 def _pq(values: Floats) -> Floats:
-    """Return the light of PQ samples (SMPTE ST 2084, equation 4); the reference white is 1."""
+    """Return the linear light of PQ samples (SMPTE ST 2084, equation 4): 1 for white paper."""
     root = values ** (1.0 / 78.84375)
     light = np.maximum(root - 0.8359375, 0.0) / (18.8515625 - 18.6875 * root)
     nits: Floats = 10000.0 * light ** (1.0 / 0.1593017578125)
@@ -56,18 +56,18 @@ def _pq(values: Floats) -> Floats:
 
 
 def _hlg(values: Floats) -> Floats:
-    """Return the light of HLG samples (ITU-R BT.2100, table 5); the reference white is 1.
+    """Return the linear light of HLG samples (ITU-R BT.2100, table 5): 1 for white paper.
 
     HLG adapts to a screen by a system gamma, 1.2 + 0.42 log10(peak / 1000 cd/m2). Here this gamma
-    is 1, as for a screen peak of 334 cd/m2, a usual value; so light is shown as recorded.
+    is 1, as for a screen with the usual peak of 334 cd/m2, so light is shown as it was recorded.
     """
     a, b, c = 0.17883277, 0.28466892, 0.55991073
     bright = (np.exp((values - c) / a) + b) / 12.0
     return np.where(values <= 0.5, values**2 / 3.0, bright) / _WHITE_HLG
 
 
-# Code of ITU-T H.273, table 2, which CICP, nclx and FFmpeg use -> the primaries that it means. The
-# code 2 means "unspecified" and is taken for sRGB.
+# Code in ITU-T H.273, table 2 -> primaries. PNG (chunk cICP), AVIF and HEIF (box nclx) and films
+# state these codes. The code 2 means "unspecified" and is read as sRGB.
 _CICP_PRIMARIES: dict[int, Primaries] = {
     1: SRGB,
     2: SRGB,
@@ -82,9 +82,9 @@ _CICP_PRIMARIES: dict[int, Primaries] = {
     12: (*_P3, *_D65),
     22: (0.630, 0.340, 0.295, 0.605, 0.155, 0.077, *_D65),
 }
-# Number in ITU-T H.273, table 3 -> transfer curve. BT.709, BT.601, BT.2020 and xvYCC share a curve
-# for cameras, but screens, players and browsers show their samples as sRGB; so does this table.
-# Other numbers are refused, because files of today do not state them.
+# Code in ITU-T H.273, table 3 -> transfer curve. BT.709, BT.601, BT.2020 and xvYCC define a curve
+# for cameras, but screens, players and browsers show their samples as sRGB, and so does this table.
+# Other codes are refused, because today's files do not state them.
 _CICP_CURVES: dict[int, Curve] = {
     **dict.fromkeys((1, 2, 6, 11, 12, 13, 14, 15), srgb),
     8: gamma(1.0),
@@ -94,12 +94,12 @@ _CICP_CURVES: dict[int, Curve] = {
 
 
 class UnknownColorsError(Exception):
-    """`UnknownColorsError` says which statement about colours cannot be converted."""
+    """Raised if stated colours cannot be converted to sRGB; the message names these colours."""
 
 
 @dataclass(frozen=True)
 class ColorSpace:
-    """A `ColorSpace` is what a picture or a film states about its RGB or grey samples."""
+    """A `ColorSpace` says which colours the RGB or grey samples of a picture or film mean."""
 
     primaries: Primaries = SRGB
     curve: Curve = srgb
@@ -111,7 +111,7 @@ class ColorSpace:
         return bool(near and self.curve is srgb)
 
     def srgb_of(self, samples: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.float32]:
-        """Return sRGB (H, W, 3) in [0, 1] of samples (H, W, 1 or 3), uint8 or uint16.
+        """Convert samples (H, W, 1 or 3), uint8 or uint16, to sRGB (H, W, 3) in [0, 1].
 
         Colours outside of sRGB are clipped, as an ICC conversion with relative colorimetry does.
         """
@@ -125,20 +125,20 @@ class ColorSpace:
 
     @cached_property
     def _light_of_samples(self) -> Floats:
-        """The light of each 16-bit sample, (65536,)."""
+        """The linear light of every possible 16-bit sample, as a table (65536,)."""
         return self.curve(np.linspace(0.0, 1.0, 2**16)).astype(np.float32)
 
     @cached_property
     def _matrix(self) -> Floats:
-        """The matrix (3, 3) from these primaries to those of sRGB, for light (..., 3) @ matrix."""
+        """The matrix (3, 3) that converts light to sRGB's primaries: light (..., 3) @ matrix."""
         forward = np.linalg.inv(_xyz(SRGB)) @ _adaptation(self.primaries[6:]) @ _xyz(self.primaries)
         return forward.T.astype(np.float32)
 
 
 def _tone_mapped(light: Floats) -> Floats:
-    """Return HDR light (H, W, 1 or 3), where white is 1, mapped to [0, 1].
+    """Map HDR light (H, W, 1 or 3), in which white paper is 1, to [0, 1].
 
-    The largest channel m of a pixel stays as it is up to the knee k. Above, with
+    The largest channel m of a pixel stays as it is up to the knee k. Above the knee, with
     x = (m - k) / (1 - k), it becomes k + (1 - k) x / (1 + x), the curve of Reinhard et al. 2002,
     "Photographic Tone Reproduction for Digital Images", equation 3, for the part above the knee.
     The curve is smooth at the knee, and does not depend on a picture's or frame's brightest light.
@@ -152,10 +152,10 @@ def _tone_mapped(light: Floats) -> Floats:
 
 @cache
 def by_cicp(primaries: int, transfer: int) -> ColorSpace | None:
-    """Return the colour space of two numbers of ITU-T H.273; None if both are "unspecified".
+    """Return the colour space of two codes of ITU-T H.273; None if both mean "unspecified".
 
-    PNG has them in its chunk cICP, AVIF and HEIF in a box nclx, films in each stream.
-    (UnknownColorsError if a number has no conversion.)
+    PNG has the codes in its chunk cICP, AVIF and HEIF in a box nclx, films in each stream.
+    (UnknownColorsError if a code has no conversion.)
     """
     if primaries == transfer == 2:
         return None
@@ -168,7 +168,7 @@ def by_cicp(primaries: int, transfer: int) -> ColorSpace | None:
 
 
 def by_chromaticities(primaries: Primaries, curve: Curve) -> ColorSpace:
-    """Return the space of these primaries (UnknownColorsError if they span no colours)."""
+    """Return the colour space (UnknownColorsError if the primaries' matrix has no inverse)."""
     try:
         if not np.isfinite(np.linalg.inv(_xyz(primaries))).all():
             raise ValueError
@@ -191,7 +191,7 @@ def _xyz(primaries: Primaries) -> Floats:
 
 
 def _adaptation(white: Primaries) -> Floats:
-    """Return the matrix (3, 3) that turns XYZ under a white into XYZ under D65 (Bradford)."""
+    """Return Bradford's matrix (3, 3), which adapts XYZ values from `white` to the white D65."""
     before, after = _CONES @ _white(*white), _CONES @ _white(*_D65)
     adapted: Floats = np.linalg.inv(_CONES) @ np.diag(after / before) @ _CONES
     return adapted

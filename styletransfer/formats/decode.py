@@ -1,7 +1,7 @@
 """Reads picture files and Pillow images as sRGB samples.
 
 Pillow decodes most formats, with 8 bits per sample. TIFF is decoded by tifffile, 16-bit PNG by
-deep_png, and AVIF and HEIF of 10 and 12 bits by deep_heif, because Pillow would drop lower bits.
+deep_png, and AVIF and HEIF of 10 and 12 bits by deep_heif: Pillow would drop the lower bits.
 """
 
 import errno
@@ -26,20 +26,20 @@ from styletransfer.formats.stored import RAW, Stored, check_size
 
 logger = logging.getLogger(__name__)
 
-# Marks in the first 32 bytes of RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma, which
-# are no TIFF files.
+# RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma that do not begin like TIFF hold one of
+# these marks in their first 32 bytes.
 _RAW_MARKS = (b"ftypcrx ", b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"IIU\0", b"FOVb")
-_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # how TIFF and BigTIFF begin
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # first 4 bytes of TIFF and BigTIFF
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
-_QUIET = threading.RLock()  # warning filters and loggers belong to the process, not to a thread
+_QUIET = threading.RLock()  # all threads share the filters and loggers that `_quiet` changes
 
 Read = tuple[Floats, Floats | None]
-"""RGB (3, H, W) and alpha (1, H, W), or None: float32, sRGB in [0, 1], upright."""
+"""RGB (3, H, W) in sRGB, and alpha (1, H, W) or None; float32 in [0, 1], upright."""
 
 
 def read(path: Path) -> Read:
-    """Return the samples of a picture file.
+    """Read a picture file, and return its RGB and alpha as `Read` describes them.
 
     If the file has several frames or pages, the first is returned. (UserError if the file cannot be
     read, is in no known format, is damaged, or has more than MAX_PIXELS pixels.)
@@ -51,7 +51,7 @@ def read(path: Path) -> Read:
 
 
 def read_image(image: Image.Image, name: str) -> Read:
-    """Return the samples of a Pillow image, which messages call `name`."""
+    """Return the RGB and alpha of a Pillow image; error messages call the image `name`."""
     with _refused(name):
         with _quiet():
             stored = load_image(image, name)
@@ -59,7 +59,7 @@ def read_image(image: Image.Image, name: str) -> Read:
 
 
 def xmp_packet(path: Path) -> bytes:
-    """Return the XMP packet of a picture, b"" if it has none (UserError: unreadable file)."""
+    """Return a picture's XMP packet, or b"" without one (UserError if it cannot be read)."""
     with _refused(str(path)), _quiet():
         _check_file(path)
         with path.open("rb") as file:
@@ -78,7 +78,7 @@ def _xmp(path: Path, file: BinaryIO, head: bytes) -> Any:
 
 @contextmanager
 def _refused(name: str) -> Iterator[None]:
-    """Turn every error of the `with` block except a lack of memory into a UserError."""
+    """Turn every error in the `with` block, except a lack of memory, into a UserError."""
     try:
         yield
     except (UserError, MemoryError):
@@ -126,7 +126,7 @@ def _load(path: Path) -> Stored:
 
 
 def _load_file(path: Path, head: bytes, file: BinaryIO, profile: bytes | None) -> Stored:
-    """Return the samples of a file that Pillow opens; `profile` is an ICC profile beside it."""
+    """Return the samples of a file that Pillow opens; use the ICC profile `profile`, if given."""
     file.seek(0)
     with _opened(path, file, head) as image:
         check_size(path, *image.size)
@@ -135,21 +135,21 @@ def _load_file(path: Path, head: bytes, file: BinaryIO, profile: bytes | None) -
         if profile:
             image.info["icc_profile"] = profile
         stored = load_image(image, str(path), _deep_samples(image, path, file, head))
-        with suppress(Exception):  # only the first frame is read, so later damage is ignored
+        with suppress(Exception):  # a later frame may be damaged, but it is not read
             if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
                 logger.warning("%s is animated; only its first frame is read", path)
         return stored
 
 
 def _deep_samples(image: Image.Image, path: Path, file: BinaryIO, head: bytes) -> Samples | None:
-    """Return samples of more than 8 bits as uint16, or None if Pillow is to read the file."""
-    if image.format == "PNG" and head[24] == 16:  # the bit depth
+    """Return samples of more than 8 bits as uint16; None means that Pillow reads the file."""
+    if image.format == "PNG" and head[24] == 16:  # byte 24 is the number of bits per sample
         return deep_png.read(file)
     return deep_heif.read(path, image.format) if image.format in ("AVIF", "HEIF") else None
 
 
 def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
-    """Return the Pillow image of an open file, identified by its bytes, not by its name."""
+    """Open a file as a Pillow image; its first bytes, not its name, tell the format."""
     formats = picture_formats()
     if head[:2] == b"\xff\xd8":
         mend.check_jpeg(file, str(path))
@@ -170,7 +170,7 @@ def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
 
 
 def _to_srgb(stored: Stored, name: str) -> Read:
-    """Return samples upright and in sRGB; warnings call the picture `name`."""
+    """Turn stored samples upright and convert them to sRGB; warnings call the picture `name`."""
     colour = _upright(stored.colour, stored.orientation)
     alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
     convert = converter(colour, stored.stated, name)
@@ -187,7 +187,7 @@ def _to_srgb(stored: Stored, name: str) -> Read:
 
 
 def _upright(picture: Samples, orientation: int) -> Samples:
-    """Return (H, W, C) samples upright, by an EXIF orientation; unknown values change nothing."""
+    """Turn samples (H, W, C) upright by an EXIF orientation; an unknown one changes nothing."""
     if orientation in (5, 6, 7, 8):
         picture = picture.transpose(1, 0, 2)
     if orientation in (3, 4, 7, 8):

@@ -1,4 +1,4 @@
-"""AVIF and HEIF with 10 or 12 bits per sample, of which Pillow reads only the upper 8 bits."""
+"""Reads AVIF and HEIF files of 10 or 12 bits per sample; Pillow reads only the upper 8 bits."""
 
 from contextlib import suppress
 from importlib import import_module
@@ -14,7 +14,7 @@ Samples = NDArray[np.uint16]
 
 
 def read(path: Path, kind: str) -> Samples | None:
-    """Return the samples (H, W, 1 to 4) of a file with more than 8 bits, from 0 to 65535.
+    """Return the samples (H, W, 1 to 4), scaled to 0 to 65535, of a file with more than 8 bits.
 
     `kind` is "AVIF" or "HEIF". None means that the file has 8 bits, or, for AVIF, that imagecodecs
     (of the extra [tiff]) is missing or cannot read the file.
@@ -25,16 +25,16 @@ def read(path: Path, kind: str) -> Samples | None:
         return None
     if kind == "HEIF":
         picture = import_module("pillow_heif").open_heif(path, convert_hdr_to_8bit=False)
-        # pillow_heif returns each sample in the upper bits of 16.
+        # pillow_heif returns a sample in the upper `bits` bits of a 16-bit integer.
         return _spread(np.atleast_3d(np.asarray(picture)) >> (16 - bits), bits)
-    with suppress(Exception):  # if this fails, Pillow reads the file
+    with suppress(Exception):  # if imagecodecs fails, Pillow reads the file
         decoded = import_module("imagecodecs").avif_decode(path.read_bytes(), index=0)
         return _spread(np.atleast_3d(decoded), bits)
     return None
 
 
 def _spread(samples: NDArray[Any], bits: int) -> Samples | None:
-    """Return samples from 0 to 2 ** bits - 1 as samples from 0 to 65535; None for 8-bit samples."""
+    """Scale samples from 0 to 2 ** bits - 1 to 0 to 65535; return None for samples of 8 bits."""
     if samples.dtype != np.uint16:
         return None
     table = np.round(np.linspace(0.0, 65535.0, 2**bits)).astype(np.uint16)

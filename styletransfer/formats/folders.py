@@ -1,4 +1,4 @@
-"""Picture formats that can be read, the pictures in a folder, and names of the frames of a film.
+"""Lists the picture formats that can be read, and the pictures in a folder; parses frame names.
 
 This module imports no torch.
 """
@@ -20,12 +20,12 @@ logger = logging.getLogger(__name__)
 
 # Pillow's names of the picture formats that are read. HEIF needs Pillow's plugin pillow-heif.
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "AVIF", "HEIF")
-# Pattern of the name of a frame: FILM:NUMBER, such as film.mp4:120, or FILM:TIME, film.mp4:4.8s.
+# Pattern of the name of a film's frame, by its number (film.mp4:120) or its time (film.mp4:4.8s).
 FRAME = re.compile(r"(.+):([0-9]{1,9}|(?=\.?[0-9])[0-9]{0,9}\.?[0-9]{0,9}s)", re.DOTALL)
 
 
 def film_and_place(name: str | os.PathLike[str]) -> tuple[str, str]:
-    """Return ("film.mp4", "120") for "film.mp4:120", the name of a frame of a file.
+    """Return ("film.mp4", "120") for "film.mp4:120", which names a frame of a film.
 
     Return (name, "") for all other names, and for a file whose own name is "film.mp4:120".
     """
@@ -48,7 +48,7 @@ def picture_formats() -> tuple[str, ...]:
 
 
 def imagecodecs(problem: str) -> Any:
-    """Return the module imagecodecs (UserError, which begins with `problem`, if it is missing)."""
+    """Import imagecodecs; if it is not installed, raise a UserError that begins with `problem`."""
     return imported("imagecodecs", f"{problem}, or", "tiff")
 
 
@@ -64,7 +64,7 @@ def in_folder(name: str | os.PathLike[str]) -> list[str]:
     """Return the paths of the pictures in a folder, in the order of their names.
 
     Hidden files are skipped, such as ._a.jpg, which macOS writes beside a.jpg. Files with other
-    extensions are skipped, too, and a warning names them.
+    extensions are also skipped, and a warning names them.
     """
     files = sorted(path for path in Path(name).iterdir() if not path.is_dir())
     files = [path for path in files if not path.name.startswith(".")]

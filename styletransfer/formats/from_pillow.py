@@ -20,7 +20,7 @@ _EXIF_SIDES = (0xA002, 0xA003)  # EXIF's tags of a picture's width and height
 
 
 def load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
-    """Return the samples of a Pillow image, or `deep`, the file's 16-bit samples, if given."""
+    """Return what a Pillow image stores; `deep`, if given, are its samples with 16 bits."""
     if image.mode not in _MODES and not image.mode.startswith("I;16"):
         raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
     stated = stated_colors(image, name)
@@ -39,12 +39,12 @@ def load_image(image: Image.Image, name: str, deep: Samples | None = None) -> St
 
 
 def _orientation(image: Image.Image, name: str) -> int:
-    """Return the EXIF orientation by which an image is still to be turned; 1 is upright.
+    """Return the EXIF orientation that has not been applied to the image yet; 1 means upright.
 
     Pillow's `rotate`, `transpose` and other methods that return a new image keep the EXIF tag. The
-    tags 5 to 8 swap width and height: if the sides of such an image are swapped already against
-    those in EXIF, it was turned already, and the result is 1. If the sides cannot show this, as
-    with the tags 2 to 4, the result is the tag, and a warning says so.
+    values 5 to 8 swap width and height: if only one of the image and its EXIF sides is wider than
+    high, the image was turned already, and the result is 1. If the sides cannot show this, as with
+    the values 2 to 4, the result is the tag's value, and a warning says so.
     """
     try:
         exif = image.getexif()

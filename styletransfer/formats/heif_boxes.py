@@ -14,7 +14,7 @@ _MOST_BOXES = 2**15
 
 
 def nclx_of(file: BinaryIO) -> tuple[int, int] | None:
-    """Return (primaries, transfer), numbers of H.273, or None if no colr box has the type nclx."""
+    """Return the codes (primaries, transfer) of ITU-T H.273, or None if no box nclx states them."""
     for kind, content in _properties(file):
         if kind == b"colr" and content[:4] == b"nclx":
             primaries, transfer = struct.unpack(">HH", content[4:8])
@@ -35,7 +35,7 @@ def _properties(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
     meta = dict(_boxes(_meta(file)[4:]))
     properties = dict(_boxes(meta.get(b"iprp", b"")))
     boxes = [*_boxes(properties.get(b"ipco", b""))]
-    # The primary picture's number has 2 bytes in a box pitm, or 4 from version 1 on.
+    # The box pitm holds the primary picture's number: 2 bytes in version 0, 4 in later versions.
     pitm = meta.get(b"pitm", b"")
     primary = int.from_bytes(pitm[4:8] if pitm[:1] > b"\0" else pitm[4:6])
     for number in _associated(properties.get(b"ipma", b""), primary):
@@ -73,7 +73,7 @@ def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _associated(box: bytes, picture: int) -> list[int]:
-    """Return the numbers, from 1, of the properties that a box ipma gives to a picture."""
+    """Return the numbers, counted from 1, of the properties that a box ipma lists for a picture."""
     if len(box) < 8:
         return []
     wide_picture, step = box[0] > 0, 2 if box[3] & 1 else 1

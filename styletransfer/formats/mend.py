@@ -1,4 +1,4 @@
-"""Mends PNG and WebP with damaged metadata, and JPEG without an end, which Pillow refuses.
+"""Reads PNG and WebP with damaged metadata, and JPEG without an end marker; Pillow refuses these.
 
 Browsers show such pictures if their pixels are intact. So damaged metadata is left out here.
 """
@@ -22,21 +22,24 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-# Largest number of pixels in all scans of a JPEG: those of 16 scans of the largest picture. A scan
-# of a few bytes may change all pixels, so a small file could keep the decoder busy for long.
+# Largest product of scans and pixels of a JPEG: 16 scans of the largest picture that is read. A
+# scan of a few bytes may change all pixels, so a small file could keep the decoder busy for long.
 MAX_SCANNED = 2**31
-# Pattern of a JPEG's marker with content. FF with 0, 1 or D0 to D7 has none; FF may be repeated.
+# Pattern of a JPEG marker that begins a segment: FF, which may be repeated, and the segment's kind.
+# FF before 0, 1 or D0 to D7 begins no segment.
 _MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
 _SCAN, _END = b"\xda", b"\xd9"
 _FRAMES = tuple(bytes([kind]) for kind in range(0xC0, 0xD0) if kind not in (0xC4, 0xC8, 0xCC))
-# Largest number of segments before the first scan. So many skipped bytes count as one segment more.
+# _MAX_SEGMENTS: largest number of segments before the first scan. Between two segments, every
+# _MAX_SKIPPED bytes that belong to no segment count as another segment.
 _MAX_SEGMENTS, _MAX_SKIPPED = 2**12, 2**8
-# These bytes are appended to a JPEG without an end mark. If its samples change, some are missing.
+# `whole_jpeg` appends these bytes to a JPEG without an end marker. If that changes the decoded
+# samples, some samples are missing in the file.
 _NOISE = bytes(range(1, 255))
 
-# A PNG's chunks of transparency, colours and orientation.
+# PNG chunks of transparency, colours and orientation, which are kept if they are not damaged.
 _KEPT = (b"tRNS", b"cICP", b"sRGB", b"gAMA", b"cHRM", b"eXIf")
-# A WebP's chunk of metadata -> the flag in the header that says that the file has this chunk.
+# WebP's chunk of metadata -> the bit in the header that says that the file has this chunk.
 _WEBP_FLAGS = {b"ICCP": 0x20, b"EXIF": 0x08, b"XMP ": 0x04}
 _MAX_CHUNK = 2**20  # largest chunk of metadata in bytes that Pillow reads
 _MAX_PROFILE = 2**24  # largest ICC profile in bytes that is read
@@ -61,7 +64,7 @@ def check_jpeg(file: BinaryIO, name: str) -> None:
 def whole_jpeg(image: Image.Image, file: BinaryIO, name: str) -> Image.Image:
     """Return the Pillow image of a JPEG file, with a warning if the file has no end marker.
 
-    (ValueError if it ends before all of its samples.)
+    (ValueError if samples are missing at its end.)
     """
     file.seek(0)
     data = file.read()
@@ -76,9 +79,10 @@ def whole_jpeg(image: Image.Image, file: BinaryIO, name: str) -> Image.Image:
 
 
 def _segments(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
-    """Yield (kind, skipped, start) of a JPEG's segments up to its end.
+    """Yield (kind, skipped, start) for each segment of a JPEG, up to the end marker.
 
-    `skipped` is the number of bytes before it, and `start` its first bytes after the length.
+    `skipped` is the number of bytes between the segment and the one before it, and `start` are the
+    first bytes of its content.
     """
     at = 2
     while found := _MARKER.search(data, at):
@@ -90,15 +94,15 @@ def _segments(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
 
 
 def read_mended(path: Path, file: BinaryIO, read: Callable[[BinaryIO, bytes | None], T]) -> T:
-    """Return read(file, None), or read(copy, profile) if that fails for a PNG or a WebP.
+    """Return read(file, None); if this fails for a PNG or a WebP, return read(copy, profile).
 
-    The copy has no damaged metadata, and `profile` is its ICC profile. A warning names what it
-    lacks.
+    The copy lacks the damaged metadata, which a warning names. `profile` is the ICC profile of a
+    PNG, or None.
     """
     file.seek(0)
     profiles = 0
     if file.read(4) == b"\x89PNG":
-        file.seek(0)  # from memory, a chunk that states 4 GB is read without taking 4 GB
+        file.seek(0)  # in memory: a chunk may claim 4 GB, and only its real bytes are then read
         file = io.BytesIO(file.read())
         profiles = file.getvalue().count(b"iCCP")
     try:
@@ -124,14 +128,14 @@ def read_mended(path: Path, file: BinaryIO, read: Callable[[BinaryIO, bytes | No
 
 
 def _plain_png(file: BinaryIO) -> tuple[BinaryIO, bytes | None, list[bytes]]:
-    """Return a PNG of the pixels and colours of an open one, its profile, and what is damaged."""
+    """Return a copy of a PNG's pixels and colours, its ICC profile, and names of damaged chunks."""
     size = file.seek(0, 2)
     file.seek(0)
     copy, profile, wrong = io.BytesIO(), None, {}
     copy.write(file.read(8))
     while len(head := file.read(8)) == 8:
         length, kind = int.from_bytes(head[:4]), head[4:]
-        content = file.read(min(length + 4, size))  # with the checksum
+        content = file.read(min(length + 4, size))  # the content and a checksum of 4 bytes
         is_right = zlib.crc32(kind + content[:-4]) == int.from_bytes(content[-4:])
         if not kind[0] & 32 or (is_right and kind in _KEPT and length <= _MAX_CHUNK):
             copy.write(head + content)
@@ -145,7 +149,7 @@ def _plain_png(file: BinaryIO) -> tuple[BinaryIO, bytes | None, list[bytes]]:
 
 
 def _plain_webp(file: BinaryIO) -> tuple[BinaryIO, list[bytes]]:
-    """Return a WebP of the complete chunks of an open one, and the kinds of incomplete metadata."""
+    """Return a copy of a WebP without incomplete chunks, and the names of the metadata it lost."""
     file.seek(12)
     data, at = file.read(), 0
     chunks, flags, lost = [], 0, []
@@ -155,7 +159,7 @@ def _plain_webp(file: BinaryIO) -> tuple[BinaryIO, list[bytes]]:
             chunks.append(data[at:end] + bytes(end % 2))
             flags |= _WEBP_FLAGS.get(head[:4], 0)
         at = end + end % 2
-    if chunks and chunks[0][:4] == b"VP8X" and len(chunks[0]) > 8:  # its byte 8 holds the flags
+    if chunks and chunks[0][:4] == b"VP8X" and len(chunks[0]) > 8:  # byte 8: the flags
         lost = [kind for kind, flag in _WEBP_FLAGS.items() if chunks[0][8] & ~flags & flag]
         frames = chunks[0][8] & ~sum(_WEBP_FLAGS.values())
         chunks[0] = chunks[0][:8] + bytes([frames | flags]) + chunks[0][9:]
@@ -164,7 +168,10 @@ def _plain_webp(file: BinaryIO) -> tuple[BinaryIO, list[bytes]]:
 
 
 def _inflated(content: bytes) -> bytes | None:
-    """Return the profile in a chunk iCCP: a name, a byte 0, the method 0, and compressed bytes."""
+    """Return the ICC profile in a PNG's chunk iCCP, or None if it is damaged or too large.
+
+    The chunk has a name, a zero byte, the compression method (0), and the compressed profile.
+    """
     inflater = zlib.decompressobj()
     with suppress(zlib.error):
         profile = inflater.decompress(content.partition(b"\0")[2][1:], _MAX_PROFILE)

@@ -24,10 +24,10 @@ _SPACES = {b"GRAY": ("gray", "L"), b"RGB ": ("rgb", "RGB"), b"CMYK": ("cmyk", "C
 
 
 def converter(colour: Samples, stated: Any, name: str) -> Converter:
-    """Return the function from samples (H, W, 1, 3 or 4) to sRGB (H, W, 3) in [0, 1].
+    """Return a function that converts samples (H, W, 1, 3 or 4) to sRGB (H, W, 3) in [0, 1].
 
     `stated` is an ICC profile, a colour space, or None for sRGB. A profile that cannot be used is
-    ignored with a warning. (UserError if 16-bit samples have a profile without imagecodecs.)
+    ignored with a warning. (UserError if samples of 16 bits need imagecodecs and it is missing.)
     """
     if isinstance(stated, ColorSpace):
         return plain if colour.shape[2] == 4 else stated.srgb_of
@@ -45,7 +45,7 @@ def converter(colour: Samples, stated: Any, name: str) -> Converter:
 
 
 def plain(colour: Samples) -> Floats:
-    """Return RGB (H, W, 3) of samples without ICC profile; CMYK becomes (1 - ink)(1 - black)."""
+    """Convert samples without an ICC profile to RGB; CMYK becomes (1 - ink)(1 - black)."""
     values = unit(colour)
     if values.shape[2] == 4:
         return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])
@@ -59,14 +59,14 @@ def unit(samples: Samples) -> Floats:
 
 @cache
 def srgb_profile() -> bytes:
-    """Return an sRGB ICC profile: the same bytes in every run."""
+    """Return an sRGB ICC profile, which has the same bytes in every run."""
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
-    profile[24:36] = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)  # the header's creation date
+    profile[24:36] = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)  # fixed date in the header
     return bytes(profile)
 
 
 def _by_profile(colour: Samples, profile: bytes, name: str) -> Converter:
-    """Return a function from samples such as `colour` to sRGB (ValueError for a wrong profile)."""
+    """Return the conversion of samples like `colour` to sRGB (ValueError if `profile` is unfit)."""
     space, mode = _SPACES[profile[16:20]]
     channels = Image.getmodebands(mode)
     if colour.shape[2] not in (1, channels) or (mode == "CMYK" and colour.shape[2] == 1):
@@ -85,7 +85,8 @@ def _shallow(profile: bytes, mode: str) -> Converter:
     """Return the conversion of 8-bit samples to sRGB in [0, 1], rounded to multiples of 1/255."""
     source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
     target = ImageCms.createProfile("sRGB")
-    # Else Little CMS replaces curves by coarse tables, with errors of 9 levels in dark grey.
+    # Without this flag, Little CMS replaces curves by coarse tables, and dark greys are wrong by 9
+    # of 255 levels.
     exact = ImageCms.Flags.NOOPTIMIZE
     transform = ImageCms.buildTransform(source, target, mode, "RGB", flags=exact)
 
@@ -97,7 +98,7 @@ def _shallow(profile: bytes, mode: str) -> Converter:
 
 
 def _deep(profile: bytes, space: str, name: str) -> Converter:
-    """Return the conversion of 16-bit samples, which Pillow cannot convert."""
+    """Return the conversion of 16-bit samples by imagecodecs; Pillow cannot convert them."""
     codecs = imagecodecs(f"{name} has 16 bits and a colour profile; save it in sRGB")
 
     def convert(samples: Samples) -> Floats:

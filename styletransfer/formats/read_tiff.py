@@ -32,21 +32,21 @@ _CHANNELS = {
     PHOTOMETRIC.SEPARATED: 4,
 }
 _XMP = 700  # number of the tag of an XMP packet
-_RAW = (PHOTOMETRIC.CFA, PHOTOMETRIC.LINEAR_RAW)  # colour models of sensors
-_RAW_COMPRESSIONS = (32767, 34713, 65535)  # numbers of compressions by Sony, Nikon and Pentax
-# TIFF compressions whose decoders return at most the number of bytes that the tags state.
+_RAW = (PHOTOMETRIC.CFA, PHOTOMETRIC.LINEAR_RAW)  # colour models of RAW files
+_RAW_COMPRESSIONS = (32767, 34713, 65535)  # compressions in RAW files: Sony, Nikon, Pentax
+# TIFF compressions whose decoders return no more bytes than the TIFF tags state.
 _BOUNDED = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
-# Samples that tifffile decodes; Pillow decodes others of at most 8 bits.
+# Types of samples that tifffile decodes here. Pillow decodes other samples of at most 8 bits.
 _DTYPES = (np.uint8, np.uint16, np.float16, np.float32, np.float64)
-_MAX_VERSIONS = 32  # largest number of pages or SubIFDs that are read
-_MAX_SAMPLES = 8  # largest number of samples per pixel: four inks, alpha, and three unused
+_MAX_VERSIONS = 32  # largest number of pages, and of SubIFDs (pages in a page), that are examined
+_MAX_SAMPLES = 8  # most samples per pixel that are read: four inks, alpha, and three ignored ones
 
 
 def load_tiff(path: Path, file: BinaryIO) -> Stored:
-    """Return the samples of the picture of an open file (UserError if its layout is unknown).
+    """Return the stored samples of an open TIFF file (UserError if its layout is unknown).
 
     The picture is the first page, unless that page has a larger one in its SubIFDs, or is marked as
-    a thumbnail of a larger page. Floats mean 0 for black and 1 for white, and are clipped.
+    a thumbnail of a larger page. For floats, 0 is black and 1 is white; other values are clipped.
     """
     with _opened(file) as tiff:
         first = tiff.pages[0]
@@ -58,14 +58,14 @@ def load_tiff(path: Path, file: BinaryIO) -> Stored:
             stored = _load_page(path, page, first)
         else:
             stored = _load_by_pillow(path, file, page, number)
-        with suppress(Exception):  # fails if there is no second page, or if it is damaged
+        with suppress(Exception):  # the second page is missing or damaged
             if page is first and not tiff.pages[1].subfiletype & 1:  # type: ignore[union-attr]
                 logger.warning("%s has several pages; only the first is read", path)
     return stored if stored.stated else replace(stored, stated=_space(file, str(path)))
 
 
 def xmp_of_tiff(file: BinaryIO) -> bytes:
-    """Return the XMP packet of an open file, or b""."""
+    """Return the XMP packet of an open TIFF file, or b"" if it has none."""
     with _opened(file) as tiff:
         found = tiff.pages[0].tags.valueof(_XMP)  # type: ignore[union-attr]
     return found if isinstance(found, bytes) else b""
@@ -77,12 +77,12 @@ def _opened(file: BinaryIO) -> tifffile.TiffFile:
 
 
 def _versions(path: Path, tiff: Any, first: Any) -> list[tuple[int | None, Any]]:
-    """Return (number, page) of the first page and its SubIFDs, whose number is None.
+    """Return (number, page) for the first page, and (None, page) for each of its SubIFDs.
 
     If the first page is a thumbnail, also return the other pages.
     """
     found: list[tuple[int | None, Any]] = [(0, first)]
-    with suppress(Exception):  # damaged SubIFDs are ignored: the first page may be intact
+    with suppress(Exception):  # damaged SubIFDs are ignored, as the first page may be intact
         offsets = first.subifds or ()
         places = dict.fromkeys(offsets)  # a file may name one SubIFD many times
         if len(places) > _MAX_VERSIONS:
@@ -96,7 +96,7 @@ def _versions(path: Path, tiff: Any, first: Any) -> list[tuple[int | None, Any]]
 
 
 def _check_raw(path: Path, file: BinaryIO, page: Any) -> None:
-    """Raise UserError for the samples of a sensor, as in DNG, NEF, ARW and CR2."""
+    """Raise UserError for a RAW photograph, such as a DNG, NEF, ARW or CR2 file."""
     file.seek(8)
     is_canon = file.read(2) == b"CR"
     if is_canon or page.photometric in _RAW or page.compression in _RAW_COMPRESSIONS:
@@ -113,7 +113,7 @@ def _space(file: BinaryIO, name: str) -> ColorSpace | None:
 
 
 def _is_decoded(page: Any) -> bool:
-    """Return whether `_load_page` decodes a page."""
+    """Return whether `_load_page` can decode a page; otherwise Pillow has to decode it."""
     least = _CHANNELS.get(page.photometric, math.inf) + len(page.extrasamples)
     return bool(
         least <= page.samplesperpixel <= _MAX_SAMPLES
@@ -125,7 +125,7 @@ def _is_decoded(page: Any) -> bool:
 
 
 def _load_by_pillow(path: Path, file: BinaryIO, page: Any, number: int | None) -> Stored:
-    """Return the samples of a page that only Pillow decodes, as with JPEG or fax compression."""
+    """Decode a page that `_load_page` cannot decode, such as one with JPEG or fax compression."""
     image = None
     if number is not None and page.bitspersample <= 8:
         with suppress(OSError, SyntaxError, KeyError, ValueError):  # layouts unknown to Pillow
@@ -155,7 +155,7 @@ def _check_page(path: Path, page: Any) -> None:
 
 
 def _whole(samples: NDArray[np.floating[Any]], path: Path) -> NDArray[np.uint16]:
-    """Return floats as 16-bit samples; 0 is black and 1 is white (UserError for NaN)."""
+    """Convert floats, 0 for black and 1 for white, to 16-bit samples (UserError for NaN)."""
     low, high = float(samples.min()), float(samples.max())
     if not np.isfinite((low, high)).all():
         raise UserError(f"{path} holds NaN or infinity; save it with values from 0 to 1")

@@ -1,4 +1,4 @@
-"""Reads what a picture file states about its colours: an ICC profile, or another statement."""
+"""Reads what a picture file states about its colours, such as an ICC profile or a gamma."""
 
 import logging
 import os
@@ -33,7 +33,7 @@ Stated = bytes | ColorSpace | None
 _TRANSFER, _WHITE, _PRIMARIES, _EXIF, _INTEROP = 0x12D, 0x13E, 0x13F, 0x8769, 0xA005
 _COLOR_SPACE, _GAMMA = 0xA001, 0xA500
 _IS_SRGB, _IS_ADOBE_RGB, _IS_UNCALIBRATED = 1, 2, 0xFFFF  # values of _COLOR_SPACE
-# PNG's gAMA is the inverse of the exponent. Programs that write sRGB state this gAMA.
+# A PNG's chunk gAMA holds 1 / gamma. Programs that write sRGB store this value.
 _GAMMA_OF_SRGB = 0.45455
 _MAX_PROFILE = 2**24  # largest number of bytes of a profile that are read
 _BMP_CALIBRATED, _BMP_PROFILE, _BMP_LINKED = bytes(4), b"DEBM", b"KNIL"
@@ -57,8 +57,8 @@ def stated_colors(image: Image.Image, name: str) -> Stated:
 def told(read: Callable[[], T], name: str, otherwise: Any = None) -> T | None:
     """Return what `read` returns, with None in place of a colour space that is sRGB.
 
-    If the statement has no conversion, log a warning that calls the picture `name`. Then, and if
-    the metadata is damaged, the result is `otherwise`.
+    If the colours cannot be converted or the metadata is damaged, the result is `otherwise`, and a
+    warning names the picture, unless the file ends early.
     """
     try:
         found = read()
@@ -75,9 +75,9 @@ def told(read: Callable[[], T], name: str, otherwise: Any = None) -> T | None:
 
 @cache  # so that a film gives one warning, not one for each frame
 def frame_colors(primaries: int, transfer: int, name: str) -> ColorSpace | None:
-    """Return the colour space that two code numbers of ITU-T H.273 state; None for sRGB.
+    """Return the colour space of two codes of ITU-T H.273 in a film; None for sRGB.
 
-    If the numbers have no conversion, log a warning with the film's `name`, and return None.
+    If the codes have no conversion, log a warning with the film's `name`, and return None.
     """
     return told(lambda: by_cicp(primaries, transfer), name)
 
@@ -101,14 +101,14 @@ def by_exif(exif: Any) -> ColorSpace | None:
     if _PRIMARIES in exif:
         white = exif.get(_WHITE, SRGB[6:])
         return by_chromaticities(tuple(map(float, (*exif[_PRIMARIES], *white))), srgb)
-    # libvips and others state "uncalibrated" in sRGB files, too, so the word alone is ignored.
+    # Programs such as libvips state "uncalibrated" in sRGB files, so this value alone is ignored.
     if kind not in (None, _IS_UNCALIBRATED):
         raise UnknownColorsError(f"the colour space {kind} (EXIF)")
     return None
 
 
 def _in_file(image: Image.Image) -> Stated:
-    """Return what Pillow leaves in the file: PNG's cICP, AVIF's nclx, and what BMP states."""
+    """Read colours that Pillow itself does not read: PNG's cICP, AVIF's nclx, BMP's header."""
     if image.format == "PNG" and (cicp := _from_file(image, b"\x89PNG", _cicp)):
         return by_cicp(*cicp[:2])
     is_avif = image.format == "AVIF" and "icc_profile" not in image.info
@@ -118,7 +118,7 @@ def _in_file(image: Image.Image) -> Stated:
 
 
 def _in_info(info: Mapping[Any, Any]) -> Stated:
-    """Return what Pillow read: an ICC profile, HEIF's nclx, PNG's sRGB, or gAMA and cHRM."""
+    """Return colours that Pillow has read: an ICC profile, HEIF's nclx, PNG's sRGB, gAMA, cHRM."""
     if profile := info.get("icc_profile"):
         return cast(bytes, profile)
     if box := info.get("nclx_profile"):
@@ -138,7 +138,7 @@ def _in_info(info: Mapping[Any, Any]) -> Stated:
 
 
 def _cicp(file: BinaryIO) -> bytes:
-    """Return the content of a PNG's chunk cICP, which stands before the samples, or b""."""
+    """Return the content of a PNG's chunk cICP, or b"" if there is none before the samples."""
     file.seek(8)
     while len(head := file.read(8)) == 8 and head[4:] != b"IDAT":
         length = int.from_bytes(head[:4])
@@ -149,7 +149,7 @@ def _cicp(file: BinaryIO) -> bytes:
 
 
 def _bmp_profile(file: BinaryIO) -> bytes | None:
-    """Return the ICC profile in a BMP, or None (UnknownColorsError for another statement)."""
+    """Return the ICC profile in a BMP, or None (UnknownColorsError if it has other colours)."""
     header = file.read(14 + 124)[14:]
     size = int.from_bytes(header[:4], "little")
     kind = header[56:60] if size >= 108 else b""
@@ -167,8 +167,8 @@ def _bmp_profile(file: BinaryIO) -> bytes | None:
 def _from_file(image: Image.Image, signature: bytes, read: Callable[[BinaryIO], T]) -> T | None:
     """Return read(file) for a Pillow image's file, or None.
 
-    None: the file is gone, has no `signature`, or `read` raises OSError or ValueError. If Pillow
-    still reads the file, its position is restored; a closed file is opened by its path.
+    The result is None if the file is gone or lacks `signature`, or if `read` raises OSError or
+    ValueError. The position of an open file is restored; a closed file is opened by its path.
     """
     file: Any = getattr(image, "fp", None)
     with suppress(OSError, ValueError), ExitStack() as stack:

@@ -7,10 +7,10 @@ from typing import Any
 from styletransfer.errors import UserError
 from styletransfer.formats.profiles import Samples
 
-# Largest picture in pixels that is read, 1.6 GB as float32 RGB. Reading it needs a peak of 2.2 GB
-# (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
+# Largest number of pixels of a picture that is read. As float32 RGB they take 1.6 GB. Reading them
+# needs up to 2.2 GB for 8-bit RGB, and up to 3.8 GB for a 16-bit TIFF with alpha.
 MAX_PIXELS = 2**27
-_MAX_SIDE = 2**20  # in pixels: each row takes time, however narrow the picture is
+_MAX_SIDE = 2**20  # longest side in pixels: each row takes time, even in a narrow picture
 ORIENTATION = 274  # number of the orientation tag in TIFF and EXIF
 RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or another program"
 
@@ -19,12 +19,12 @@ RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or anoth
 class Stored:
     """A Stored is what a picture file or a Pillow image stores, before conversion to sRGB."""
 
-    colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK, where the largest value is full ink)
+    colour: Samples  # (H, W, C): grey, RGB, or CMYK in which the largest value is full ink
     alpha: Samples | None = None  # (H, W, 1)
-    premultiplied: bool = False  # the colours were multiplied by alpha
+    premultiplied: bool = False  # whether the colours are already multiplied by alpha
     # An ICC profile (possibly empty, in a broken file), a colour space, or None for sRGB.
     stated: Any = None
-    orientation: int = 1  # EXIF, 1 to 8
+    orientation: int = 1  # EXIF's number from 1 (upright) to 8
 
 
 def check_size(path: Path, width: int, height: int) -> None:

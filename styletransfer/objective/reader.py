@@ -25,7 +25,7 @@ class Reader(Protocol):
         """Return layer -> features (1, C, h, w) of an image (1, 3, H, W)."""
 
     def moments(self, image: Tensor, weighted: Sequence[WeightedLayer]) -> list[Moments]:
-        """Return the moments of the image's features at each weighted layer."""
+        """Return the moments of the image's features for each (layer, weights) in `weighted`."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class WholeReader:
         return self.extractor(image, layers) if layers else {}
 
     def moments(self, image: Tensor, weighted: Sequence[WeightedLayer]) -> list[Moments]:
-        """Return the moments of the image's features at each weighted layer."""
+        """Return the moments of the image's features for each (layer, weights) in `weighted`."""
         seen = self.features(image, {layer for layer, _ in weighted})
         measured: dict[int, Moments] = {}
         for name in list(seen):  # a layer's features are freed once its moments are known

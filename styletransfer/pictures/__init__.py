@@ -1,4 +1,4 @@
-"""Pictures as tensors: writes them, and works on their colours, sizes and regions.
+"""Reads and writes pictures as tensors, and works on their colours, sizes and regions.
 
-The decoders are in `formats`. What a network sees in a picture is in `features`.
+The decoders are in `formats`. The network whose features the losses compare is in `features`.
 """

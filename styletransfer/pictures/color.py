@@ -2,7 +2,8 @@
 
 OKLab separates lightness L from colour (a, b); equal distances in it look about equally large:
 Björn Ottosson, "A perceptual color space for image processing", 2020,
-https://bottosson.github.io/posts/oklab. Functions of colours take and return floats (3, N).
+https://bottosson.github.io/posts/oklab. Functions that convert colours take and return floats
+of shape (3, N).
 """
 
 import math
@@ -33,18 +34,18 @@ _LAB = [
 _TO_CONES, _TO_LAB = (torch.tensor(x, dtype=torch.float64) for x in (_CONES, _LAB))
 _FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
 
-_ROUNDING = 1e-5  # float32 rounding error in linear light by which a colour may leave [0, 1]
+_ROUNDING = 1e-5  # a colour may be outside [0, 1] by this error of float32, in linear light
 _HALVINGS = 12  # bisection steps in the search for the largest chroma
-# Number of pixels converted at once on the CPU, so that intermediate results need little memory.
-# _VALUES are made of each at a time, about eight colours in `from_oklab`.
+# _STRIP: number of pixels converted at once on the CPU, so that intermediate results need little
+# memory. _VALUES: numbers in memory for each pixel: about eight colours (8 x 3) in `from_oklab`.
 _STRIP, _VALUES = 2**18, 24
-# Added to every variance, so that a grey picture, or one of a single colour, can be recoloured too.
-# It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
+# Added to every variance, because variances of 0, as in a grey picture, have no inverse. The value
+# is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
 LEAST_VARIANCE = 1e-5
 # Limits, in OKLab, of the distance that `monochrome` measures: up to ONE_HUE a picture has one hue,
-# from HUES on it has several. Drawings and prints in one ink, also on yellowed paper, have at most
-# 0.01; photographs and paintings with few colours have 0.02 or more.
+# from HUES on it has several hues. The distance is at most 0.01 in drawings and prints in one ink,
+# even on yellowed paper, and at least 0.02 in photographs and paintings with few colours.
 ONE_HUE, HUES = 0.01, 0.02
 
 
@@ -60,13 +61,13 @@ to_srgb: Callable[[Tensor], Tensor] = partial(color_spaces.srgb_samples, where=t
 
 
 def to_oklab(srgb: Tensor) -> Tensor:
-    """Return OKLab (3, N), the rows L in [0, 1], a and b, for sRGB (3, N) in [0, 1]."""
+    """Convert sRGB (3, N) in [0, 1] to OKLab (3, N), whose rows are L in [0, 1], a and b."""
     cones = _times(_TO_CONES, to_linear(srgb))
     return _times(_TO_LAB, cones.sign() * cones.abs().pow(1 / 3))
 
 
 def from_oklab(lab: Tensor) -> Tensor:
-    """Return sRGB in [0, 1] (3, N) for OKLab (3, N).
+    """Convert OKLab (3, N) to sRGB (3, N) in [0, 1].
 
     A colour that sRGB cannot show keeps its lightness and hue and gets the largest chroma that can
     be shown; clamping the channels to [0, 1] would change the hue.
@@ -107,7 +108,7 @@ def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor
 
 
 def to_grey(image: Tensor) -> Tensor:
-    """Return the grey image of the same luminance (ITU-R BT.709), both (1, 3, H, W) sRGB."""
+    """Make an sRGB image (1, 3, H, W) grey; each pixel keeps its luminance (ITU-R BT.709)."""
     weights = torch.tensor(LUMINANCE)[:, None]
     return by_strips(
         lambda srgb: to_srgb((weights.to(srgb) * to_linear(srgb)).sum(0, keepdim=True)), image
@@ -117,9 +118,9 @@ def to_grey(image: Tensor) -> Tensor:
 def in_colors(
     pastiche: Tensor, content: Tensor, color: str, strength: float, *, grey: bool
 ) -> Tensor:
-    """Return the pastiche (1, 3, H, W), recoloured for color=content_luminance, else unchanged.
+    """Return the pastiche (1, 3, H, W), recoloured if color=content_luminance, or if `grey`.
 
-    For color=content_luminance, the chroma of the content (1, 3, h, w) is mixed in by `strength`.
+    For color=content_luminance, `strength` is the weight of the chroma of the content (1, 3, h, w).
     With `grey` (all pictures of the job are grey), the result is grey for every `color`.
     """
     if grey:
@@ -131,7 +132,7 @@ def in_colors(
 
 
 def recolored(style: Picture, content: Picture, strength: float) -> Picture:
-    """Return the style image in the content image's palette, by `strength` as in `in_palette`."""
+    """Recolour the style image towards the content's palette; `strength` is as in `in_palette`."""
     if strength == 0.0:
         return style
     start, end = (palette([(1.0, each.rgb, each.alpha)]) for each in (style, content))
@@ -169,7 +170,7 @@ def in_palette(
 
 
 def by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
-    """Return `function` of images (1, C, H, W), computed on some pixels (C, N) at a time.
+    """Apply `function` to images (1, C, H, W), to a strip (C, N) of N pixels at a time.
 
     The result has the shape of the last image.
     """
@@ -180,19 +181,19 @@ def by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
 
 
 def _split(image: Tensor) -> tuple[Tensor, ...]:
-    """Return the pixels of (1, C, H, W) as (C, N) each, views if the image is contiguous."""
+    """Split the pixels of (1, C, H, W) into strips (C, N): views, if the image is contiguous."""
     size = at_a_time(_STRIP, image.device, _VALUES)
     return torch.split(image.reshape(image.shape[1], -1), size, dim=1)
 
 
 def _strips(image: Tensor) -> Iterator[Tensor]:
-    """Yield the pixels of (1, C, H, W) as (C, N) each, in at least float32."""
+    """Yield the pixels of (1, C, H, W) in strips (C, N) of float32 or float64."""
     for strip in _split(image):
         yield strip if strip.dtype == torch.float64 else strip.float()
 
 
 def _linear(lab: Tensor) -> Tensor:
-    """Return linear light (3, N) of OKLab; values outside [0, 1] are colours beyond sRGB."""
+    """Convert OKLab to linear light (3, N); sRGB cannot show colours with values outside [0, 1]."""
     return _times(_FROM_CONES, _times(_FROM_LAB, lab).pow(3))
 
 
@@ -238,7 +239,7 @@ def palette(parts: Iterable[tuple[float, Tensor, Tensor | None]]) -> Palette:
 
 
 def monochrome(colors: Palette) -> float:
-    """Return 1 for a palette of one hue, such as a sepia print's, down to 0 for several hues.
+    """Return how nearly a palette has one hue, as in a sepia print: 1 for one, 0 for several.
 
     The result depends on the root mean square distance, in (a, b) of OKLab, between the colours and
     the best linear function of their lightness. It is 1 for distances up to ONE_HUE, 0 from HUES
@@ -252,7 +253,10 @@ def monochrome(colors: Palette) -> float:
 
 
 def monge(start: Tensor, end: Tensor) -> Tensor:
-    """Return symmetric A with A start A = end, for covariances (3, 3) plus LEAST_VARIANCE I."""
+    """Return the symmetric matrix A (3, 3) with A start A = end, for covariances start and end.
+
+    LEAST_VARIANCE times the identity matrix is first added to both covariances.
+    """
     least = LEAST_VARIANCE * torch.eye(3, dtype=torch.float64)
     root, inverse = _power(start + least, 0.5), _power(start + least, -0.5)
     return inverse @ _power(root @ (end + least) @ root, 0.5) @ inverse

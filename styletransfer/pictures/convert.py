@@ -39,7 +39,7 @@ def as_picture(source: Source, name: str) -> Picture:
 
 
 def is_floating(source: Source) -> bool:
-    """Return whether `source` is an array or tensor of floats; other sources hold integers."""
+    """Return whether `source` is an array or a tensor of floats."""
     if isinstance(source, Tensor):
         return source.is_floating_point()
     return isinstance(source, np.ndarray) and np.issubdtype(source.dtype, np.floating)
@@ -83,7 +83,7 @@ def to_image(rgb: Tensor, alpha: Tensor | None = None) -> Image.Image:
 
 
 def small_picture(picture: Picture, side: int) -> Image.Image:
-    """Return an RGB image whose sides are at most `side` pixels, on white where transparent."""
+    """Return an RGB image with sides of at most `side` pixels; transparent pixels become white."""
     picture = resize_picture(picture, min(side, max(picture.size)))
     return to_image(on_white(picture.rgb, picture.alpha))
 

@@ -27,7 +27,7 @@ from styletransfer.settings.registry import FrameReader, offered
 from styletransfer.system.files import atomic, write_atomic
 from styletransfer.system.outputs import check_folder
 
-# IPTC's term for media that were changed by a trained network.
+# IPTC's term for media that a trained network has changed; `xmp_of` writes it into the metadata.
 SOURCE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
 _PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/">
@@ -36,14 +36,15 @@ _PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
  xmlns:styletransfer="urn:x-styletransfer#" Iptc4xmpExt:DigitalSourceType="{}"
  styletransfer:recipe="{}"/></rdf:RDF></x:xmpmeta>
 <?xpacket end="r"?>"""
-ROWS = 64  # rows converted to samples at once, and rows of a strip in a TIFF file
-# Extension that can be written -> the bits per sample by default.
+ROWS = 64  # rows converted to integers at once; a strip of a TIFF file has as many rows
+# Extension of a file that can be written -> its default number of bits per sample.
 BIT_DEPTHS = {".png": 8, ".jpg": 8, ".jpeg": 8, ".webp": 8, ".tif": 16, ".tiff": 16}
-# Extension -> the longest side that the encoder takes in pixels, if it is below Pillow's own limit.
+# Extension -> longest side in pixels that its encoder takes. The other extensions have no limit
+# here.
 LONGEST = {".jpg": 65500, ".jpeg": 65500, ".webp": 16383}
 
 # Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
-# colour profiles cause less.
+# colour profiles cause smaller differences.
 GREY = 2.5 / 255
 # CUDA's antialiased resampling refuses large reductions: from 6000 pixels to 192 it works, but not
 # to 128 (torch 2.11, H100). Reductions by more than this factor are computed on the CPU.
@@ -52,7 +53,7 @@ MOST_ON_GPU = 24
 
 @dataclass(frozen=True)
 class Picture:
-    """A `Picture` is an image in memory."""
+    """A `Picture` is an image in memory: its colours, its transparency, and its name."""
 
     rgb: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], not premultiplied
     alpha: Tensor | None = None  # (1, 1, H, W), float32, 0 transparent to 1 opaque
@@ -60,7 +61,7 @@ class Picture:
 
     @classmethod
     def of(cls, read: formats.Read, name: str) -> Self:
-        """Return the picture that `formats.read` has read."""
+        """Make a picture of the arrays that `formats.read` has returned."""
         rgb, alpha = read
         opacity = None if alpha is None else torch.from_numpy(alpha)[None]
         return cls(torch.from_numpy(rgb)[None], opacity, name)
@@ -101,7 +102,7 @@ def write(
     bit_depth: int | None = None,
     xmp: bytes = b"",
 ) -> None:
-    """Write a picture in the format that the extension names, tagged as sRGB.
+    """Write a picture in the format that the extension names, with an sRGB ICC profile.
 
     JPEG has quality 95 without chroma subsampling; WebP is lossless, because its lossy mode always
     subsamples chroma. Alpha is kept, except in JPEG, where the picture is laid on white. Equal
@@ -173,7 +174,10 @@ def _write_tiff(path: Path, layers: list[Tensor], depth: int, xmp: bytes) -> Non
 
 
 def strips(layers: list[Tensor], depth: int, *, opaque: bool = False) -> Iterator[NDArray[Any]]:
-    """Yield ROWS rows at a time, (rows, W, 3 or 4) integers of `depth` bits; `opaque`: on white."""
+    """Yield strips (rows, W, 3 or 4) of at most ROWS rows, as integers with `depth` bits.
+
+    With `opaque`, the picture is laid on white and its strips have no alpha.
+    """
     for top in range(0, layers[0].shape[2], ROWS):
         rows = [layer[0, :, top : top + ROWS].detach() for layer in layers]
         strip = torch.cat([x.to("cpu", torch.float32) for x in rows]).clamp(0.0, 1.0)
@@ -188,14 +192,14 @@ def on_white(rgb: Tensor, alpha: Tensor | None) -> Tensor:
 
 
 def xmp_of(recipe: str) -> bytes:
-    """Return an XMP packet, metadata for any picture format, that holds a text; b"" for ""."""
+    """Return an XMP packet (a picture's metadata) that holds the text `recipe`; b"" for ""."""
     # quote=True would write ' as &#x27;, which the library Exiv2 reads as a space.
     text = html.escape(recipe, quote=False).replace('"', "&quot;")
     return _PACKET.format(SOURCE, text).encode() if recipe else b""
 
 
 def check_writable(path: str | os.PathLike[str], size: tuple[int, int] | None = None) -> None:
-    """Raise UserError if `write` could not write a picture, of (height, width) `size`, there."""
+    """Raise UserError if `write` could not write a picture of (height, width) `size` to `path`."""
     _extension(path, size)
     check_folder(path)
 
@@ -216,15 +220,15 @@ def _extension(path: str | os.PathLike[str], size: tuple[int, int] | None = None
 
 
 def scaled_size(size: tuple[int, int], longer_side: int) -> tuple[int, int]:
-    """Return the (height, width) of the same aspect ratio with this longer side, at least 1 x 1."""
+    """Return (height, width) with the aspect ratio of `size` and `longer_side`, at least 1 x 1."""
     scale = longer_side / max(size)
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
 def long_enough(size: tuple[int, int], longer: int, shorter: int) -> int:
-    """Return a longer side: `longer`, or more if the shorter side would have less than `shorter`.
+    """Return a longer side: `longer`, or more if the shorter side would be below `shorter`.
 
-    `size` is the (height, width) of a picture, whose aspect ratio stays.
+    `size` is the (height, width) of the picture, whose aspect ratio stays. All are in pixels.
     """
     return max(longer, round(shorter * max(size) / min(size)))
 
@@ -250,7 +254,7 @@ def resize(
 
 
 def weights_for(weights: Tensor, image: Tensor) -> Tensor:
-    """Return weights (1, 1, h, w) at the size of an image, on its device and in its dtype."""
+    """Resize weights (1, 1, h, w) to the size of an image, and give them its device and dtype."""
     return resize(weights.to(image), size_of(image), "bilinear")
 
 
@@ -262,7 +266,7 @@ def is_grey(images: Iterable[Tensor]) -> bool:
 def blurred(image: Tensor, deviation: float, reach: int | None = None) -> Tensor:
     """Blur (1, C, H, W) by a Gaussian that ends after `reach` pixels; the border is repeated.
 
-    The default of `reach` is 3 deviations and a pixel.
+    `deviation` is in pixels. By default `reach` is 3 deviations plus 1, rounded down.
     """
     reach = int(3 * deviation + 1) if reach is None else reach
     offsets = torch.arange(-reach, reach + 1, dtype=image.dtype, device=image.device)
@@ -284,13 +288,13 @@ def size_of(image: Tensor) -> tuple[int, int]:
 
 
 def resize_picture(picture: Picture, longer_side: int) -> Picture:
-    """Resample a picture to a longer side in pixels, as `resampled` does."""
+    """Resize a picture to `longer_side` pixels; for transparent pixels, see `resampled`."""
     size = scaled_size(picture.size, longer_side)
     return picture if size == picture.size else resampled(picture, lambda x: resize(x, size))
 
 
 def resampled(picture: Picture, resample: Callable[[Tensor], Tensor]) -> Picture:
-    """Resample colours and alpha by a linear function of (1, C, H, W) in [0, 1].
+    """Apply a linear function of images (1, C, H, W), such as a resize, to colours and alpha.
 
     Colours are weighted by alpha, so that the colours of transparent pixels do not bleed into
     visible ones. Fully transparent pixels become black.
@@ -299,5 +303,5 @@ def resampled(picture: Picture, resample: Callable[[Tensor], Tensor]) -> Picture
         return replace(picture, rgb=resample(picture.rgb))
     alpha = resample(picture.alpha)
     premultiplied = resample(picture.rgb * picture.alpha)
-    visible = alpha.clamp_min(1e-3)  # not 0, to divide by it; a lower alpha is invisible
+    visible = alpha.clamp_min(1e-3)  # a divisor must not be 0; a lower alpha is invisible
     return replace(picture, rgb=(premultiplied / visible).clamp(0.0, 1.0), alpha=alpha)

@@ -1,4 +1,4 @@
-"""Reads label pictures: each region is painted in one flat colour, or has a number."""
+"""Reads label pictures, in which all pixels of a region have one flat colour or one number."""
 
 from itertools import combinations
 
@@ -12,13 +12,13 @@ from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import SAME, Color, Regions, distance
 
 MAX_REGIONS = 12  # largest number of regions in a label picture
-_MIN_SHARE = 1e-4  # smallest fraction of the visible pixels that has exactly a region's colour
+_MIN_SHARE = 1e-4  # a colour of a smaller fraction of the visible pixels is no region
 # In a label picture, at least the fraction _FLAT_SHARE of the visible pixels is within _FLAT levels
-# (of 255) of a region's colour. Label pictures reach at least 0.7; photographs and paintings at
-# most 0.4.
+# (of 255) of a region's colour. The fraction is at least 0.7 in label pictures, and at most 0.4 in
+# photographs and paintings.
 _FLAT, _FLAT_SHARE = 8, 0.6
-# Largest number of a region: PASCAL VOC's colour of each larger number is at most SAME levels (of
-# 255) from the colour of a smaller one. PASCAL VOC gives the number 255 to the edges of regions.
+# Largest number of a region. In PASCAL VOC's palette, the colour of each larger number is within
+# SAME levels (of 255) of a smaller number's colour. The number 255 marks the edges of regions.
 _LARGEST_NUMBER, _EDGE = 63, 255
 
 
@@ -72,7 +72,7 @@ def _numbers(picture: Picture, visible: Tensor) -> Tensor | None:
 
 
 def _numbered(numbers: Tensor, visible: Tensor, name: str) -> Regions:
-    """Return the regions of numbers (H, W), the most frequent first."""
+    """Return the regions for the numbers (H, W) of a label picture, the largest region first."""
     values, counts = torch.unique(numbers[visible], return_counts=True)
     if len(values) > MAX_REGIONS:
         raise _not_labels(name, f"holds {len(values)} numbers of regions, up to {int(values[-1])}")
@@ -86,7 +86,7 @@ def _numbered(numbers: Tensor, visible: Tensor, name: str) -> Regions:
 def _voc_color(number: int) -> Color:
     """Return a colour of PASCAL VOC's palette: bit 3 k + c of the number is bit 7 - k of channel c.
 
-    (VOCcode, `VOClabelcolormap`)
+    The same is done by the function `VOClabelcolormap` of PASCAL VOC's VOCcode.
     """
     red, green, blue = (
         sum((number >> (3 * bit + channel) & 1) << (7 - bit) for bit in range(3))
@@ -96,7 +96,7 @@ def _voc_color(number: int) -> Color:
 
 
 def _check_greys(rgb: Tensor, visible: Tensor, name: str) -> None:
-    """Raise UserError if a picture has only a few greys, of which two would be one region."""
+    """Raise UserError if two greys of a grey picture are too similar to be different regions."""
     greys = torch.unique(rgb[0][visible])
     if len(greys) > MAX_REGIONS or not torch.equal(rgb, rgb[:1].expand_as(rgb)):
         return

@@ -7,7 +7,7 @@ from styletransfer.pictures.convert import Source, as_picture, is_floating, one_
 from styletransfer.pictures.labels import MAX_REGIONS
 
 # Largest difference between the channels of a pixel of a grey mask, in [0, 1]. JPEG compression
-# causes less.
+# causes smaller differences.
 _GREY = 32 / 255
 
 

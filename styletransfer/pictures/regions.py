@@ -1,4 +1,4 @@
-"""Regions of pictures: their colours, names, weights, pairs and styles."""
+"""Regions of pictures: their colours and names, and the style in which each is painted."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -41,12 +41,12 @@ class Regions:
 
     @property
     def shares(self) -> list[float]:
-        """The fraction of the picture in each region; the sum is 1 if every pixel is in one."""
+        """The fraction of the pixels in each region; the sum is 1 if all pixels are in regions."""
         counts = torch.bincount(self.labels.flatten() + 1, minlength=len(self.names) + 1)
         return [count / self.labels.numel() for count in counts[1:].tolist()]
 
     def weights(self, region: int, size: tuple[int, int]) -> Tensor:
-        """Return the weights (1, 1, h, w) of a region, resized by averaging over areas.
+        """Return a region's weight at each pixel, (1, 1, h, w), resized to `size` (h, w).
 
         The weights of all regions sum to at most 1, and to 1 if every pixel is in a region.
         """
@@ -61,19 +61,19 @@ class Regions:
         text = text.strip().lower()
         digits = text.removeprefix("#").removeprefix("0x")
         is_hex = len(digits) == 6 and set(digits) <= set("0123456789abcdef")
-        with suppress(ValueError):  # getrgb does not know the colour
+        with suppress(ValueError):  # raised by getrgb if it does not know the colour
             red, green, blue = ImageColor.getrgb(f"#{digits}" if is_hex else text)[:3]
             if (region := _like((red, green, blue), self.colors)) is not None:
                 return region
         raise UserError(f"{self.source} has no region {text!r}; it has {self.listed()}")
 
     def listed(self) -> str:
-        """Return the names and the areas they cover, such as "red (40 %) and blue (60 %)"."""
+        """Return a text that lists all regions, such as "red (40 %) and blue (60 %)"."""
         *first, last = map(self.described, range(len(self.names)))
         return f"{', '.join(first)} and {last}" if first else last
 
     def described(self, region: int) -> str:
-        """Return a region's name and how much of the picture it covers, such as "red (40 %)"."""
+        """Return a region's name and its percentage of the picture's pixels: "red (40 %)"."""
         share = 100.0 * self.shares[region]
         return f"{self.names[region]} ({share:{'.0f' if share >= 10.0 else '.2g'}} %)"
 
@@ -91,14 +91,14 @@ def _like(color: Color, colors: Sequence[Color]) -> int | None:
 
 @cache
 def _css_names() -> dict[str, str]:
-    """Return "#rrggbb" -> CSS name; if two name one colour, the later in the alphabet: cyan."""
-    # Not the values of Pillow's colormap: `getrgb` replaces some of these codes by tuples.
+    """Return "#rrggbb" -> CSS name; of two names, the alphabetically later: cyan, not aqua."""
+    # Do not use the values of Pillow's colormap: `getrgb` overwrites some of them with tuples.
     names = sorted(ImageColor.colormap)
     return {"#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(name)): name for name in names}
 
 
 def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
-    """Return, for each style image, a list of its regions: a number for each content region.
+    """Return, for each style, the number of its matching region for each content region.
 
     Regions whose colours are within 32 levels belong together. None marks a region that the style
     lacks. (UserError if a content region is in no style.)

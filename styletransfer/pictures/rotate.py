@@ -9,7 +9,7 @@ from torch.nn.functional import grid_sample
 
 from styletransfer.pictures.images import Picture, resampled
 
-_ROUNDING = 1e-6  # pixels added before rounding down: sines have errors, and 5.9999999 means 6
+_ROUNDING = 1e-6  # pixels added before rounding down: rounding errors can turn 6 into 5.9999999
 
 
 def rotated(picture: Picture, degrees: float) -> Picture:
@@ -25,7 +25,7 @@ def rotated(picture: Picture, degrees: float) -> Picture:
 
 
 def inner_size(size: tuple[int, int], degrees: float) -> tuple[int, int]:
-    """Return (height, width) of the largest upright rectangle in a rotated one, rounded down.
+    """Return (height, width) of the largest upright rectangle in a rotated picture, rounded down.
 
     With s and c the absolute sine and cosine, an h x w rectangle fits into a rotated H x W one if
 

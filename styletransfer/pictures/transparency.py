@@ -1,4 +1,4 @@
-"""Handles transparent pixels of a picture: cuts off margins of them, or fills them with colours."""
+"""Cuts off a picture's transparent margins, or fills its transparent pixels with colours."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def crop_transparent(picture: Picture) -> Picture:
 
 
 def has_margins(picture: Picture) -> bool:
-    """Return whether `crop_transparent` would cut off anything (UserError if none is visible)."""
+    """Return whether `crop_transparent` would cut anything (UserError if no pixel is visible)."""
     return crop_transparent(picture).size != picture.size
 
 
@@ -47,9 +47,10 @@ def fill_transparent(picture: Picture) -> Tensor:
 
 
 def _spread(premultiplied: Tensor, alpha: Tensor) -> Tensor:
-    """Fill transparent pixels by averages of visible colours, coarser where these are farther away.
+    """Fill transparent pixels with averages of the nearest visible colours.
 
-    This is the pull-push algorithm (Gortler et al. 1996, "The Lumigraph").
+    The farther these are, the larger is the area of the average. This is the pull-push algorithm
+    (Gortler et al. 1996, "The Lumigraph").
     """
     size = alpha.shape[2:]
     if max(size) == 1:

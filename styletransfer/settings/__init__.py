@@ -1,7 +1,7 @@
-"""Settings of the command `train`, and how keys are declared and checked in all commands.
+"""Settings of the command `train`, and functions that declare and check keys for all commands.
 
-This package knows the names, types and limits of keys; other packages know what a key does. It
-imports no torch.
+A key is the name of a setting: KEY=VALUE on the command line. This package knows the names, types
+and limits of keys; other packages know what a key does. This package imports no torch.
 """
 
 from styletransfer.settings.keys import MISSING, NUMBERS, PATHS, choice, each, number, path

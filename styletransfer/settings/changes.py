@@ -1,4 +1,4 @@
-"""Gives settings new values from Python: for a resumed or steered run, or for the API."""
+"""Changes settings from Python: for the API, for a resumed run, or during a run."""
 
 import os
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def plain(key: str, value: Any) -> Any:
-    """Return a Python or NumPy value in a form that OmegaConf takes (UserError: not a path)."""
+    """Return a value in a form that OmegaConf accepts (UserError if `key` takes paths only)."""
     if isinstance(value, Mapping):
         return {name: plain(key, entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -24,8 +24,8 @@ from styletransfer.settings.values import for_hydra, quoted
 
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
 _ONE_AT_A_TIME = threading.Lock()
-# Hydra's settings of folders. A command runs in the current folder, unless its configs/NAME.yaml
-# names another one. The jobs of a sweep have numbered folders in a new folder of the sweep.
+# Hydra's settings for folders of runs. A command runs in the current folder, unless its file
+# configs/NAME.yaml names another one. A sweep makes a new folder, with a numbered folder per job.
 FOLDERS = {
     "run": {"dir": "."},
     "sweep": {
@@ -42,7 +42,7 @@ def compose(
     config_dir: str | None = None,
     with_hydra: bool = False,
 ) -> DictConfig:
-    """Return the config that a command has with the KEY=VALUE words `overrides`, as typed.
+    """Return a command's config with `overrides`, words KEY=VALUE as a user types them.
 
     If the caller has set up Hydra, that state is restored. `with_hydra` keeps Hydra's settings,
     under the key `hydra`; `config_dir` is a folder of further presets, as in `--config-dir`.
@@ -90,10 +90,10 @@ def settings_of(config: DictConfig) -> Any:
 
 @contextmanager
 def initialized(command: Command) -> Iterator[Any]:
-    """Set up and yield Hydra for the config of a command, NAME.yaml in its folder.
+    """Set up Hydra for a command whose config is NAME.yaml in its folder, and yield Hydra.
 
-    Such a file begins with NAME_schema: the keys, and the folders of a command that needs no other.
-    A command without a file has these alone, and no log file.
+    This file extends the config NAME_schema, which holds the keys with their defaults and FOLDERS.
+    A command without such a file uses NAME_schema alone and writes no log file.
     """
     ConfigStore.instance().repo.update(_schemas(command))
     Plugins.instance().register(PresetSource)
@@ -104,12 +104,13 @@ def initialized(command: Command) -> Iterator[Any]:
 
 @cache
 def _schemas(command: Command) -> dict[str, Any]:
-    """Return Hydra's entries of all commands; making them takes longer than the rest of `compose`.
+    """Return the entries of all commands for Hydra's ConfigStore.
 
-    Hydra copies an entry before it changes it.
+    The cache saves time: making them takes longer than the rest of `compose`. The cached entries
+    stay as they are, because Hydra copies an entry before it changes it.
     """
     store, before = ConfigStore.instance(), dict(ConfigStore.instance().repo)
-    for known in (*commands().values(), command):  # its config file may extend any other command's
+    for known in (*commands().values(), command):  # a config may extend that of another command
         name = known.name
         store.store(f"{name}_keys", known.schema)
         store.store(f"{name}_schema", {"defaults": [f"{name}_keys", "_self_"], "hydra": FOLDERS})
@@ -120,7 +121,7 @@ def _schemas(command: Command) -> dict[str, Any]:
 
 
 def _search_path(command: Command, config_dir: str | None) -> list[str]:
-    """Return [hydra.searchpath=...] for folders of presets, or [] (UserError if one is missing)."""
+    """Return [hydra.searchpath=FOLDERS], or [] without folders (UserError if one is missing)."""
     folders = [] if command.folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
         config_dir = on_disk(config_dir)
@@ -147,4 +148,4 @@ def _own_hydra() -> Iterator[None]:
             VersionBase.instance().version_base = base
 
 
-register_resolvers()  # here, because a sweep's process imports this module before Hydra composes
+register_resolvers()  # on import: a process of a sweep imports this module before Hydra composes

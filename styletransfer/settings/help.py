@@ -22,8 +22,8 @@ from styletransfer.settings.registry import CONFIGS, Command
 from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
 from styletransfer.settings.terminal import NARROW, WIDTH, width, wrapped
 
-# COLUMN: width of the column with keys and values. In a narrow terminal, the text stands below its
-# key, indented by INDENT.
+# COLUMN: width, in characters, of the column with keys and values. In a narrow terminal, a key's
+# meaning is below the key, indented by INDENT characters.
 COLUMN, INDENT = 36, 4
 FOOT = """\
 --cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
@@ -97,7 +97,7 @@ def _row(key: str, value: object, text: str) -> list[str]:
 
 
 def _written(value: object) -> str:
-    """Return a value as a user types it; the path of a bundled file starts below assets/."""
+    """Return a value as a user types it; the path of a bundled file is relative to assets/."""
     if isinstance(value, str):
         return value.removeprefix(f"{ASSETS}{os.sep}")
     return f"[{','.join(map(_written, value))}]" if isinstance(value, list) else json.dumps(value)

@@ -8,7 +8,7 @@ T = TypeVar("T")
 # OmegaConf's mark for a key without a default, whose value the user has to give.
 MISSING: Any = "???"
 
-# Field metadata of a key that takes one value or a list of values: numbers, or paths.
+# Metadata: NUMBERS for a key that takes a number or a list of numbers, PATHS for one or more paths.
 NUMBERS = {"each": float}
 # With `PATHS | {"named": True}`, a value may also be a name, such as that of a network's style.
 PATHS = {"each": str, "path": True}

@@ -17,7 +17,7 @@ LARGEST, MOST = 2**20, 20_000
 
 
 def load_yaml(path: Path) -> Any:
-    """Return the config in a YAML file (UserError if it is too large; errors of PyYAML)."""
+    """Return the config in a YAML file (UserError if it is too large; PyYAML's errors if wrong)."""
     check_yaml(path)
     return OmegaConf.load(path)
 
@@ -40,7 +40,7 @@ def check_yaml(path: Path) -> None:
 
 
 def _values(root: yaml.Node | None) -> int:
-    """Return the number of values in a YAML document, or a number above MOST."""
+    """Return the number of values in a YAML document; above MOST, the count ends early."""
     left, count = [root], 0
     while left and count <= MOST:
         node = left.pop()

@@ -59,7 +59,7 @@ def _of_the_system(error: BaseException | None) -> OSError | None:
 
 def _of_a_key(error: Exception) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-    found = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has no attribute for it
+    found = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has no attribute full_key
     key = getattr(cause, "full_key", found and found[1])
     if key and isinstance(cause, MissingMandatoryValue):
         return f"{key} is missing; give {key}=VALUE"

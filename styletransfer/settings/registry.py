@@ -1,4 +1,4 @@
-"""Declares the commands and finds them, without an import of their code.
+"""Declares the commands and finds them, without importing the code that does their work.
 
 Each command is a file, PACKAGE/commands/NAME.py: the dataclass of its settings, and a function. The
 body of the function imports the code that does the work, and torch with it. No other file lists the
@@ -26,7 +26,7 @@ Code = Callable[[Any, Path], int | None]
 
 
 class Command:
-    """A Command is a function with what Hydra and `--help` need to run it.
+    """A Command is a function, together with what Hydra and `--help` have to know about it.
 
     Attributes:
         name: name of the command, and of its function.
@@ -36,7 +36,8 @@ class Command:
         file: the command's config file, NAME.yaml in `folder`; a command that needs no presets and
             no folder has none.
         shared: whether several processes of torchrun can share the command's work.
-        torch: whether the code uses torch; torch is then imported, while signals wait.
+        torch: whether the code uses torch. If so, torch is imported before the code runs, and
+            Ctrl-C during this import takes effect after it.
         repeatable: whether `info` may call it with settings from a picture that a stranger made:
             it reads only what these settings name, and writes only `output`.
     """
@@ -91,5 +92,5 @@ class FrameReader:
 
 
 def commands() -> dict[str, Command]:
-    """Return name -> command of `styletransfer NAME`, sorted by name."""
+    """Return the commands of `styletransfer NAME` as a dict, sorted by name."""
     return {one.name: one for one in sorted(offered(Command), key=lambda one: one.name)}

@@ -71,7 +71,7 @@ def version(folder: str | None) -> str:
 
 
 def resumed(resume: str | None) -> str:
-    """Return the folder that `resume` names, or ".", the current one, if it holds no run.
+    """Return the folder `resume`, or ".", the current folder, if `resume` holds no run.
 
     The result is "" for None and "auto": the run then uses its own folder.
     """

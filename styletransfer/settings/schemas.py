@@ -25,7 +25,7 @@ LISTS: dict[Any, str] = {
 
 
 def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
-    """Yield (key, field) of a dataclass and of those in it, keys such as "objective.tv_weight"."""
+    """Yield (key, field) of a dataclass and its inner dataclasses; "a.b" is field b of field a."""
     for field in fields(schema):
         yield prefix + field.name, field
         if isinstance(field.type, type) and is_dataclass(field.type):
@@ -44,7 +44,7 @@ def named_files(schema: type[Any], key: str, value: Any) -> list[str]:
 
 
 def mapping_keys(schema: type[Any]) -> tuple[str, ...]:
-    """Return the keys whose value is a mapping with names from the user: `region_styles`."""
+    """Return the keys whose value is a dict with the user's own keys, such as `region_styles`."""
     return tuple(key for key, field in keys(schema) if get_origin(field.type) is dict)
 
 
@@ -70,9 +70,9 @@ def check_choice(group: str, name: Any) -> None:
 
 
 def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> str:
-    """Return a message of one line about an unknown key, with the nearest known key or advice."""
+    """Return one line about an unknown key, with the most similar known key, or else `advice`."""
     known = list(known)
-    inner = [name for name in known if name.endswith(f".{key}")]  # the user left out the group
+    inner = [name for name in known if name.endswith(f".{key}")]  # tv_weight, without its group
     near = inner or difflib.get_close_matches(key, known, n=1)
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 
@@ -93,7 +93,7 @@ def check_values(settings: Any, prefix: str = "") -> None:
                 if not _fits(number, int):  # OmegaConf wrongly accepts lists here
                     raise UserError(f"{key}.{name}={number} must be a whole number")
                 _check_interval(f"{key}.{name}", number, "(-inf, inf)")
-            # Hydra turns a name such as 1 into a number; names are texts again from here on.
+            # Hydra turns a name such as 1 into a number; here it becomes a text again.
             setattr(settings, field.name, {str(name): value[name] for name in value})
         elif get_origin(field.type) is list:
             if not _fits(value, field.type):  # OmegaConf wrongly accepts lists of lists here
@@ -113,7 +113,7 @@ def _check_interval(key: str, number: float, interval: str) -> None:
     low, high = interval[1:-1].split(", ")
     is_above = number > float(low) or (interval[0] == "[" and number == float(low))
     is_below = number < float(high) or (interval[-1] == "]" and number == float(high))
-    if not (is_above and is_below):  # true for NaN, too, for which both are False
+    if not (is_above and is_below):  # NaN is refused: both are False for it
         limits = [f"{low} or more" if interval[0] == "[" else f"above {low}"]
         limits += [f"at most {high}" if interval[-1] == "]" else f"below {high}"]
         allowed = " and ".join(limit for limit in limits if "inf" not in limit)

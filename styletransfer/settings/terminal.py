@@ -9,10 +9,10 @@ WIDTH, NARROW = 100, 72
 
 
 def width() -> int:
-    """Return the width of the terminal in characters, at most WIDTH; WIDTH if there is none."""
+    """Return the terminal's width in characters, at most WIDTH; without a terminal, WIDTH."""
     return min(WIDTH, max(20, shutil.get_terminal_size((WIDTH, 0)).columns))
 
 
 def wrapped(text: str, indent: int = 0) -> list[str]:
-    """Return the lines of a text in the width of the terminal, all but the first indented."""
+    """Break a text into lines as wide as the terminal; indent all lines except the first."""
     return textwrap.wrap(text, width(), subsequent_indent=" " * indent)

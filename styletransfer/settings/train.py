@@ -65,12 +65,12 @@ class ObjectiveConfig:
     """
 
     content_weight: float = number(0.25, "[0, inf)")
-    """Linear weight of the content losses."""
+    """Weight of the content losses in the total loss."""
     style_weight: float = number(1.0, "[0, inf)")
-    """Linear weight of the style losses."""
+    """Weight of the style losses in the total loss."""
     match_weight: float = number(0.0, "[0, inf)")
-    """Linear weight of the match losses; 0 turns them off. Their target at each position is the
-    style's feature that is most similar to the content's (Kolkin et al. 2022)."""
+    """Weight of the match losses in the total loss; 0 turns them off. Their target at each position
+    is the style's feature that is most similar to the content's (Kolkin et al. 2022)."""
     match_layers: list[str] = names(*MATCH_LAYERS, idle=NO_MATCH)
     """Layers of the match losses."""
     match_painted: float = number(0.5, "[0, 1]", idle=NO_MATCH)
@@ -83,7 +83,7 @@ class ObjectiveConfig:
     quarter as much there, and additional style losses make stars and waves. Default: a number from
     0 to 1 that is larger for a busier style."""
     tv_weight: float = number(0.0, "[0, inf)")
-    """Linear weight of the squared total variation of the picture."""
+    """Weight of the picture's squared total variation in the total loss."""
     style_loss: str = choice("gram", "moments", "wasserstein", idle=NO_STYLE)
     """Statistic by which styles are compared: gram (Gatys et al. 2016), moments (mean and standard
     deviation of each channel) or wasserstein (mean and covariance)."""
@@ -212,7 +212,7 @@ class StyleTransferConfig:
 
 @dataclass
 class TrainConfig(StyleTransferConfig):
-    """These are the settings of `scripts/train.py`, for one pastiche and its run."""
+    """These are the settings of the command `train`: those of a pastiche, and those of its run."""
 
     recipe: bool = True
     """Write into the picture file how it was made: the command, with names of files but no folders,

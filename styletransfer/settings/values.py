@@ -17,19 +17,19 @@ HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
 # comma after it.
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]*?)\s*,", re.S)
-# _RAW: pattern of a file name that is typed without quotes, also in a list and in a sweep.
+# _RAW: pattern of a file name that needs no quotes on the command line, even in a list or a sweep.
 _RAW = re.compile(r"(?!\s)[^'\"\[\],]+(?<!\s)")
-# _PLAIN: pattern of a text that needs no quotes, as Hydra takes it for no number, bool or null.
+# _PLAIN: pattern of a text that needs no quotes: Hydra does not read it as a number, bool or null.
 _PLAIN = re.compile(r"(?ai)(?!(null|true|false|yes|no|on|off|inf|nan)\Z)[a-z_/][\w./:-]*")
 
 
 def for_hydra(word: str, schema: type[Any], *, sweep: bool = False) -> str:
-    """Return a typed KEY=VALUE with what Hydra's grammar needs.
+    """Return a word KEY=VALUE, as a user types it, in Hydra's grammar.
 
-    The name of a file, which is all that stands behind the first =, gets quotes where Hydra needs
-    them. `null` and a name in quotes are not changed. If KEY takes a list, each name of a list in
-    brackets is quoted. In a `sweep`, commas separate values, and the user must quote a name with a
-    comma.
+    If KEY takes a file name, all characters after the first = are the name, and it gets quotes if
+    Hydra needs them. `null` and a name in quotes are not changed. If KEY takes a list, each name of
+    a list in brackets is quoted. In a `sweep`, commas separate values, and the user must quote a
+    name with a comma.
     """
     key, equals, value = word.partition("=")
     name = key.lstrip("+")
