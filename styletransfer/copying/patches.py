@@ -74,8 +74,8 @@ class PatchSearch:
     owners: Tensor  # (h * w,), index of the region to which each of the content's pixels belongs
     active: Tensor = field(init=False)  # (n,), indices of content pixels whose match may change
     cost: Tensor = field(init=False)  # (n,), squared distance of active pixels from matches
-    keys: Tensor = field(init=False)  # (pixels of all sources, D), values of the source pixels
-    wanted: Tensor = field(init=False)  # (n, D), values of the active pixels, compared with `keys`
+    keys: Tensor = field(init=False)  # (pixels of all sources, D), what is compared; see `Axes`
+    wanted: Tensor = field(init=False)  # (n, D), the same for the active pixels of the content
 
     @classmethod
     def over(cls, content: Tensor, sources: Sequence[Tensor], regions: Sequence[Region]) -> Self:

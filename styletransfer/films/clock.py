@@ -115,7 +115,7 @@ class Clock:
             packet.pts = shown + track.ticks(self.shift)
 
     def _join(self, track: Track, packet: Any) -> None:
-        """Begin a new recording, whose first frame is in `packet`."""
+        """Change the shift: `packet` has the first frame of the next of the joined recordings."""
         ahead = 0 if packet.pts is None else max(0, packet.pts - packet.dts)
         begin = track.end * track.unit
         for sound in self.tracks.values():

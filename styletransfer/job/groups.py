@@ -47,8 +47,8 @@ LIGHT, COLOR, PLACE, FAINT = 0.6, 0.8, 0.35, 0.02
 # ROUNDS rounds each; the groups with the smallest sum of squared distances are kept.
 STARTS, ROUNDS = 6, 30
 # The misfit of two groups is a weighted sum of squared differences, minus the cosine of their mean
-# features. FIT has the weights of three differences: in rank of lightness, in row, and in e / 2a,
-# where e is the group's share of the picture's edge, and a is its share of the area.
+# features. FIT has the weights of three differences: rank of lightness, row, and e / (2 a).
+# Here e is the group's share of the outermost rows and columns, and a its share of the picture.
 FIT = (2.0, 1.0, 1.0)
 # Values are averaged over SMOOTHED x SMOOTHED positions. The larger SHARPNESS is, the narrower are
 # the soft edges of groups. A guided filter (He et al. 2010) with the regularisation EPSILON moves

@@ -34,7 +34,7 @@ SMALL_TILE = 256
 # Number of tensors of the picture's size, rounded up: content, style, coarser picture, and about
 # ten tensors of the optimiser, without L-BFGS's history.
 PICTURES = 15
-# Bytes per pixel of a style image: three channels of float32, and a copy while it is resized.
+# Bytes per pixel of an input picture: three channels of float32, and a copy while it is resized.
 PIXEL_BYTES = 24
 # Number of gradients, each as large as the largest activation, that backward holds at one time.
 GRADIENTS = 3

@@ -155,7 +155,7 @@ class Inputs:
     sources: tuple[Tensor, ...] = ()
     #: For each content pixel, the most similar pixel of the sources; None without sources.
     correspondence: Correspondence | None = None
-    #: For each style image, which of its places are repeated; () to treat all places alike.
+    #: For each style image, which places look like others in it; () to treat all places alike.
     repetitions: tuple[Repetition, ...] = ()
     #: (1, 1, H, W), the content's alpha at full size, 0 transparent to 1 opaque; or None.
     alpha: Tensor | None = None

@@ -22,9 +22,9 @@ CORNER = 0.02
 LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
 # A wave has a vertical and a horizontal frequency. If their sum is above DIAGONAL, the
 # curvature of lightness falls as the sum grows. There the gain of lightness is multiplied by
-# exp(RISE * (sum - DIAGONAL)), in which the sum is at most HIGHEST. With RISE 6 the curvatures
-# would be alike, but pictures would be grainy; with RISE 0 they would look like woven cloth. The
-# gain of colour is divided by the same factor, since no loss limits the finest waves of colour.
+# exp(RISE * (min(sum, HIGHEST) - DIAGONAL)). With RISE 6 the curvature would be the same for all
+# these waves, but pictures would be grainy; with RISE 0 they would look like woven cloth. The gain
+# of colour is divided by the same factor, since no loss limits the finest waves of colour.
 DIAGONAL, HIGHEST, RISE = 0.3, 0.6, 3.0
 # Mean absolute change of the shift's values in L-BFGS's first step, which follows the negative
 # gradient. Without a preconditioner, this changes each pixel value by one grey level on average.

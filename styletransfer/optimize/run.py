@@ -53,7 +53,8 @@ class Run:
         # `_halve_tile` sets the objective to None, and the next step makes another one.
         self._descent: Descent | None = None
         self._objective: Evaluates | None = None
-        # Longer side in pixels of the scale that `steer` interrupted; None after the next step.
+        # Longer side in pixels of the scale that `steer` interrupted, for a second call of `steer`
+        # before the next step; None after that step.
         self._side_left: int | None = None
 
     def __iter__(self) -> Iterator[Iterate]:

@@ -56,7 +56,10 @@ def crop_margins(picture: Picture) -> Picture:
 
 
 def margin(rgb: Tensor) -> int:
-    """Return the number of rows of the uniform margin at the top of rgb (3, H, W), or 0."""
+    """Return how many rows of rgb (3, H, W) to cut off at the top: a uniform margin and its blur.
+
+    The result is 0 if no clear edge follows the margin.
+    """
     height = rgb.shape[1]
     if height < 4:
         return 0

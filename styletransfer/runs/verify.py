@@ -30,7 +30,8 @@ from styletransfer.system.files import sha256
 def verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
     """Paint a picture or film again from its recipe; return in a few words what differs.
 
-    `given` is the setting `inputs`. (UserError if the recipe cannot be followed.)
+    `given`, the setting `inputs`, lists files and folders in which to look for input pictures too.
+    (UserError if the recipe cannot be followed.)
     """
     name, values = settings_in(recipe)
     command, default = commands()[name], default_config(name, is_pair="style_source" in values)

@@ -26,7 +26,7 @@ from styletransfer.settings.schemas import on_disk
 
 
 def shown(path: str, instead: str = "") -> str:
-    """Return the path of a run's folder for a config that is only shown; make no folder."""
+    """Return `instead`, or `path` if it is "": a folder's path, for a config that is only shown."""
     return instead or path
 
 

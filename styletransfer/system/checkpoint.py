@@ -79,7 +79,10 @@ def _is_like(value: Any, like: Any) -> bool:
 
 
 class Checkpoint:
-    """A checkpoint is a file with a run's state, saved every `every` seconds; 0 means never."""
+    """A checkpoint is a file with a run's state; a save is due `every` seconds after the last one.
+
+    With `every` 0, no save is due.
+    """
 
     def __init__(self, path: Path, every: float = 0.0) -> None:
         self.path, self.every = path, every

@@ -34,7 +34,7 @@ LEAST_STRIDE = 4
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile is a part of a stage's input, with the indices that select its positions."""
+    """A tile is a part of a stage's input, with indices of the positions that it alone owns."""
 
     window: Window  # part of the input that the tile reads: the positions it owns, and the halo
     # Name of a pool -> part of the pool's output that is kept: later layers need a smaller halo.

@@ -99,7 +99,7 @@ class Study:
         return result
 
     def hold(self, values: Iterable[Tensor]) -> None:
-        """Set a module's parameters and buffers, which backward reads under torch's checkpoint."""
+        """Set the module's own tensors to `values`: torch's checkpoint reads them in backward."""
         for x, value in zip(self.own.values(), values, strict=True):
             x.data = value.detach()
             x.requires_grad_(value.requires_grad)

@@ -54,7 +54,7 @@ class Archive:
         self._blocks, self._buffer, self._at = _unpacked(self._file), bytearray(), 0
         self._block, self._left = b"", LONGEST  # last block tarfile read; bytes it may still read
         self._damage = ""  # why the bytes end too early, or ""
-        self._is_cut = False  # whether the bytes end within the last member
+        self._is_cut = False  # whether `copy` has reported that the archive ends in a member
 
     def __enter__(self) -> Self:
         return self
