@@ -89,6 +89,14 @@ class Deciding(Wrong):
         return 3 * x * grad_output if x.sum() > 0 else grad_output
 
 
+class Nested(Wrong):
+    @staticmethod
+    def backward(ctx, grad_output):
+        with torch.enable_grad():
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            return grad_output * torch.autograd.grad((1.5 * x * x).sum(), x)[0]
+
+
 class Sparing(Wrong):
     @staticmethod
     def forward(ctx, x):
@@ -125,7 +133,7 @@ def test_one_graph_has_the_gradient_of_backward(function):
     assert gradient(compiled(function, fullgraph=True)).tolist() == [3.0, 6.0]
 
 
-@pytest.mark.parametrize("function", [Printing, Reading, Counting, Deciding])
+@pytest.mark.parametrize("function", [Printing, Reading, Counting, Deciding, Nested])
 def test_a_divided_graph_has_the_same_gradient(function):
     assert gradient(compiled(function)).tolist() == [3.0, 6.0]
     with pytest.raises(Exception, match=r"Explanation: |unbacked"):

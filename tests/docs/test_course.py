@@ -106,3 +106,10 @@ def test_the_pastiche_is_painted_by_less_than_sixty_lines(capsys, tmp_path, monk
     lines = script.partition("from styletransfer import stylize")[0].splitlines()
     own = [line for line in lines if line.strip() and not line.startswith("#")]
     assert 50 < len(own) < 60
+
+
+@pytest.mark.slow
+def test_the_cells_of_the_page_on_notebooks_run(capsys):
+    script, names = DOWNLOAD["script"](ROOT / "docs" / "api" / "notebook.md"), {}
+    exec(compile(script, "notebook.py", "exec"), names)
+    assert (capsys.readouterr().out[:15], names["result"].steps) == ("20 steps, loss ", 20)
