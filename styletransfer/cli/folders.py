@@ -87,5 +87,5 @@ def absent(path: Path) -> list[Path]:
 
 
 def _of_a_picture(words: Any) -> set[str]:
-    """Return those of the KEY=VALUE words whose key is not in FREE_KEYS."""
+    """Return those of the KEY=VALUE words that can change the picture; keys in FREE_KEYS cannot."""
     return {word for word in map(str, words) if word.partition("=")[0] not in FREE_KEYS}

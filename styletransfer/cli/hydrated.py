@@ -173,7 +173,7 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
 
 
 def _files_of_hydra(config: DictConfig) -> dict[str, str]:
-    """Return name -> text of the files that Hydra would write into a job's folder .hydra."""
+    """Return name -> text of files for a job's folder .hydra; `_run` tells Hydra to write none."""
     hydra: Any = HydraConfig.instance().cfg
     files = {"config.yaml": config, HYDRA: hydra, OVERRIDES: HydraConfig.get().overrides.task}
     return {Path(name).name: OmegaConf.to_yaml(part) for name, part in files.items()}

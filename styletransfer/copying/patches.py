@@ -120,7 +120,10 @@ class PatchSearch:
         return lengths.cumsum(0) - lengths, heights, widths
 
     def begin(self, keys: Tensor, wanted: Tensor) -> None:
-        """Match each cell of the content to the most similar source cell, pixel by pixel."""
+        """Match each square of CELL x CELL pixels to the most similar square of the sources.
+
+        The mean of `keys` is compared. A pixel's match has the same place in its square.
+        """
         lengths = [height * width for height, width in self.cells]
         parts = zip(torch.split(keys, lengths), self.cells, strict=True)
         offered = torch.cat([_pooled(part, cell) for part, cell in parts])

@@ -86,7 +86,7 @@ class Colors:
         return finish
 
     def _palettes(self, pictures: Inputs) -> list[Palette]:
-        """Return, for each region, the palette of its styles used at the first style layer."""
+        """Return the palette of each region: that of the styles that its first style layer uses."""
         return [
             palette(
                 (part.share, pictures.styles[part.style], part.weights)

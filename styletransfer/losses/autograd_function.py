@@ -31,7 +31,7 @@ from styletransfer.losses.mode import Distance, Term
 
 
 class AutogradFunction:
-    """This is the default mode: each loss is a layer, and autograd differentiates the total."""
+    """This is the default mode: autograd calls the hand-written backward of each loss."""
 
     name = "autograd_function"
     is_closed_form = True

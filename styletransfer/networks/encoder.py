@@ -23,7 +23,8 @@ from styletransfer.settings import FeaturesConfig
 # The layers of the feature extractor whose moments describe a style: name -> channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
 # Longer side in pixels to which a picture is resized before its style is encoded. `apply` resizes
-# paintings to the setting `style_size` instead. If strength is not 1, it encodes photographs, too.
+# paintings to the setting `style_size` instead. If strength is not 1, `apply` also encodes the
+# photograph's own style, at this side, and mixes the two styles.
 ENCODED_SIDE = 512
 # Smallest side of a painting in pixels: at this size relu4_1, the deepest layer, has one position.
 SMALLEST_PAINTING = 8

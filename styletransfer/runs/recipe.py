@@ -44,8 +44,8 @@ from styletransfer.system.files import sha256
 logger = logging.getLogger(__name__)
 
 Recipe = dict[str, Any]
-# Largest number of characters in a command line that `verify` runs again. Hydra's parser would take
-# seconds to read a longer one.
+# Largest number of characters in a command line that is read from a recipe. Hydra's parser would
+# take seconds to read a longer one.
 REPEATED = 2**14
 
 

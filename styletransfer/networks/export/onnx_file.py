@@ -89,7 +89,7 @@ def check_target(config: ExportConfig) -> None:
 
 
 class ByRow(nn.Module):
-    """ByRow is a network that takes each picture's style as a row of R numbers."""
+    """ByRow takes a picture's style as a row: the scales and shifts of all normalizations."""
 
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()

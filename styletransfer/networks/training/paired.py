@@ -74,7 +74,8 @@ def painted_pairs(config: TrainNetworkConfig) -> tuple[list[Tensor], list[Tensor
     ]
     made = []
     with TemporaryDirectory() as folder:
-        # `tuple` returns no frames, so the copier does not look for the photographs in the film.
+        # The copier looks for the photographs among the frames that its third argument returns.
+        # `tuple()` is empty: it does not look.
         painter = FrameCopier(job, Path(folder), tuple)
         bar = progress_bar(frames, desc="painting", unit="frame", leave=False)
         for frame in bar:
