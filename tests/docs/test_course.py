@@ -67,6 +67,7 @@ def test_a_clinic_heading_has_the_message_that_is_printed():
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks are")  # torch's, before 2.15
 @pytest.mark.parametrize("chapter", FILLED)
 def test_a_page_shows_what_its_cells_print(chapter):
     """`python docs/download.py docs/course/CHAPTER.md` writes it there."""
