@@ -200,7 +200,8 @@ export function Picker({ control: { key, label, kind }, id }) {
     <div class="tiles ${isStyle ? "wall" : ""}" id=${id} ref=${wall} role="group" aria-label=${label}
       onkeydown=${walk} onfocusin=${({ target }) => reach(target.closest(".tile").dataset.id)}>
       <div class="tile add"><${Files} enter=${(files) => add(files, key)} field=${field}
-        title="Add a file" aria-label="Add a file for ${label}"><span class="frame">+</span><//></div>
+        title="Add a file" aria-label="Add a file for ${label}"><span class="frame">+</span>
+        <span class="caption">your own</span><//></div>
       ${waiting.map((one) => html`<${Waiting} key=${one.url} ...${one} />`)}${tiles}</div>
     ${origins.map((origin) => html`<p class="muted">${origin}</p>`)}
     ${canRemove && html`<${Sure} text="Remove" action=${() => discard(key)} />`}</div>`;
