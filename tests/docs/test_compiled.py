@@ -97,6 +97,32 @@ class Nested(Wrong):
             return grad_output * torch.autograd.grad((1.5 * x * x).sum(), x)[0]
 
 
+class Interpolating(Wrong):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.from_numpy(np.interp(x.numpy(), [0.0, 9.0], [0.0, 9.0])).float()
+
+
+class Marked(Wrong):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 3 * grad_output
+
+
+class Named(Marked):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        x.mul_(2)
+        return x
+
+
 class Sparing(Wrong):
     @staticmethod
     def forward(ctx, x):
@@ -133,11 +159,29 @@ def test_one_graph_has_the_gradient_of_backward(function):
     assert gradient(compiled(function, fullgraph=True)).tolist() == [3.0, 6.0]
 
 
-@pytest.mark.parametrize("function", [Printing, Reading, Counting, Deciding, Nested])
+@pytest.mark.parametrize("function", [Printing, Reading, Counting, Deciding, Nested, Interpolating])
 def test_a_divided_graph_has_the_same_gradient(function):
     assert gradient(compiled(function)).tolist() == [3.0, 6.0]
     with pytest.raises(Exception, match=r"Explanation: |unbacked"):
         gradient(compiled(function, fullgraph=True))
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch's
+@pytest.mark.parametrize("function", [Marked, Named])
+def test_a_changed_input_is_returned_by_its_name(function):
+    def changed(x):
+        return function.apply(1 * x)
+
+    def run(**options):
+        torch.compiler.reset()
+        return gradient(torch.compile(changed, backend="aot_eager", **options)).tolist()
+
+    assert run() == [3.0, 3.0]
+    if function is Marked:
+        with pytest.raises(Exception, match=r"Explanation: "):
+            run(fullgraph=True)
+    else:
+        assert run(fullgraph=True) == [3.0, 3.0]
 
 
 def test_a_compiled_backward_gets_zeros_for_none():
