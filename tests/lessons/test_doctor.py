@@ -402,6 +402,8 @@ def test_the_functions_of_the_examples_pass(capsys):
         "Once": [(4, 3)],
         "ContentTap": [(1, 3, 2, 2), (1, 3, 2, 2)],
         "StyleTap": [(1, 3, 2, 2), (3, 3)],
+        "Square": [(3,)],
+        "Rows": [(5, 2)],
     }
     found = runpy.run_path(str(ROOT / "docs" / "examples" / "autograd_function.py"))
     script = runpy.run_path(str(ROOT / "docs" / "download.py"))["script"]
@@ -413,9 +415,15 @@ def test_the_functions_of_the_examples_pass(capsys):
     assert {*inputs} == {*functions} - {"Function", "function", "WrongReLU"} - meant
     for name, shapes in inputs.items():
         generator = torch.Generator().manual_seed(0)
-        given = [torch.randn(shape, generator=generator).requires_grad_() for shape in shapes]
+        dtype = torch.complex64 if name == "Square" else torch.float32
+        given = [
+            torch.randn(shape, generator=generator, dtype=dtype, requires_grad=True)
+            for shape in shapes
+        ]
         if name in ("ContentTap", "StyleTap"):
             given[1].requires_grad_(False)  # the target
+        if name == "Rows":
+            given.append(torch.tensor([1, 3, 1]))
         assert faults(functions[name], *given) == {}, name
 
 
