@@ -26,8 +26,8 @@ TONE = 2.0
 # Without it, the match loss would change the tones of the picture, because cosines of features
 # hardly depend on lightness.
 HELD = 100.0
-# Of the patches of photographs, and of those of paintings, `Refinement` compares AXES principal
-# components. Within a patch, pixels have the weights of a Gaussian with the standard deviation
+# `Refinement` compares patches of photographs by AXES principal components, and patches of paintings
+# by as many. Within a patch, pixels have the weights of a Gaussian with the standard deviation
 # CENTRE in pixels, so that pixels beyond an edge count little. The patches of photographs have
 # weight 1, those of paintings PAINTED. A match within NEAR pixels of the best so far is not tried.
 AXES, CENTRE, PAINTED, NEAR = 6, 0.7, 0.7, 0.5

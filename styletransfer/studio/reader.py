@@ -183,7 +183,7 @@ def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
 
     with suppress(UserError):
         told = carried(Path(path))
-        # Of the recipe, only "command" is passed, because a recipe with "steered" is refused.
+        # `settings_in` refuses the recipe of a steered run, so it gets only the entry "command".
         name, values = settings_in({"command": told["command"]})
         named = [key for key in told if key.startswith(HASHES)]
         hashes = {key.removeprefix(HASHES): told[key].split() for key in named}
