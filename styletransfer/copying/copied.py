@@ -26,10 +26,11 @@ TONE = 2.0
 # Without it, the match loss would change the tones of the picture, because cosines of features
 # hardly depend on lightness.
 HELD = 100.0
-# `Refinement` compares patches of photographs by AXES principal components, and patches of paintings
-# by as many. Within a patch, pixels have the weights of a Gaussian with the standard deviation
-# CENTRE in pixels, so that pixels beyond an edge count little. The patches of photographs have
-# weight 1, those of paintings PAINTED. A match within NEAR pixels of the best so far is not tried.
+# `Refinement` compares AXES principal components of the patches of photographs, and as many of the
+# patches of paintings. Within a patch, pixels have the weights of a Gaussian with the standard
+# deviation CENTRE in pixels, so that pixels beyond an edge count little. The patches of photographs
+# have weight 1, those of paintings PAINTED. A match within NEAR pixels of the best so far is not
+# tried.
 AXES, CENTRE, PAINTED, NEAR = 6, 0.7, 0.7, 0.5
 # Number of pixels that are computed at a time on the CPU, to limit memory; see `at_a_time`.
 BLOCK = 2**18
