@@ -14,6 +14,7 @@ BRUSHED = {"content_regions": "regions", "protect": "mask"}
 FOUND = "auto"
 # Key of the photograph of which the style is a painting. The page offers only one such photograph.
 SOURCE = "style_source"
+WEIGHT = "objective.content_weight"  # key of the photograph's weight
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Control:
     max: float | None = None  # largest number of the slider
     step: float = 0.01  # step of the slider
     log: bool = False  # whether the slider is logarithmic
+    ends: tuple[str, ...] = ()  # what the slider's two ends make of the picture, in a word each
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
@@ -68,13 +70,13 @@ SKETCHED = (
     Control("content", "Photograph"),
     Control("style", "Style"),
     Control(SOURCE, "The photograph that you painted"),
-    Control("objective.content_weight", "Follow the photograph", 0.01, 10.0, log=True),
-    Control("style_scale", "Strokes", 0.25, 3.0, 0.05, log=True),
+    Control(WEIGHT, "Follow the photograph", 0.01, 10.0, log=True, ends=("free", "close")),
+    Control("style_scale", "Strokes", 0.25, 3.0, 0.05, log=True, ends=("fine", "large")),
     Control("color", "Colours"),
     Control("color_strength", "Strength of the colours", 0.0, 1.0),
     Control("size", "Size", 64, 2048),
 )
-# These change only the painted picture. The page shows them under "When painted".
+# These change only the painted picture. The page shows them under "More for the painting".
 PAINTED = (
     Control("objective.match_weight", "Strokes from similar places", 0.0, 2.0),
     Control("objective.style_weight", "Strength of the style", 0.01, 100.0, log=True),
@@ -94,7 +96,7 @@ HELP = {
     "Then the photograph above is painted as you painted this one. In a film, look for a frame, "
     "save it, paint it, and add your painting: its name tells the time of the frame.",
     "size": "The longer side of the picture in pixels. More pixels take more time and memory.",
-    "objective.content_weight": "To the right, the photograph stays clearer. To the left, the "
+    WEIGHT: "To the right, the photograph stays clearer. To the left, the "
     "style becomes stronger.",
     "color": "Where the colours come from. The style's palette is only its colours: light and dark "
     "stay as in the photograph.",

@@ -33,6 +33,7 @@ from styletransfer.studio.controls import (
     PAINTED,
     SKETCHED,
     SOURCE,
+    WEIGHT,
     Control,
 )
 from styletransfer.studio.pictures import PictureShelf
@@ -44,7 +45,6 @@ LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
 SECONDS = r"\d{1,6}(\.\d{1,6})?"  # regular expression of a time in seconds
 MOST_HASHES = 64  # if a key of a recipe has more input files, it is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
-WEIGHT = "objective.content_weight"  # key of the photograph's weight
 # The command `apply` paints sketches, and films if `style_source` is not set. BOTH: the page's keys
 # that are also keys of `apply`. ACTING: the page's keys that have an effect on a film in `apply`,
 # see `network_values`; drawn regions have none, because they would not move with the film. STEADY:

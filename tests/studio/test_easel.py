@@ -51,6 +51,47 @@ def test_a_stroke_begun_while_another_is_saved_is_whole(address, visited):
         assert page.complaints == []
 
 
+@pytest.mark.usefixtures("icons")
+def test_only_styles_that_are_drawn_with_are_painted(page):
+    """Check taps without a stroke, an undone one, a style that is removed, and too many."""
+    chosen = page.locator("[data-picker=style] [aria-pressed=true]")
+
+    def tap(name):
+        page.click(f"[data-picker=style] .tile[data-id$={name}] button")
+
+    page.click("#brush")
+    tap("woodcut")
+    tap("mosaic")
+    page.expect("#brushes .dabs [aria-pressed=true]").to_have_text("mosaic")
+    assert sorted(chosen.all_text_contents()) == ["mosaic", "oil"]
+    page.locator("#stage").press(" ")
+    page.expect(COMMAND).to_contain_text("region_styles={blue:1,red:2}")
+    page.keyboard.press("Control+z")
+    page.expect(COMMAND).not_to_contain_text("mosaic")
+    page.expect("#brushes .dabs [aria-pressed=true]").to_have_text("mosaic")
+    page.keyboard.press("Escape")
+    page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("oil")
+    page.keyboard.press("Control+Shift+z")
+    page.expect(COMMAND).to_contain_text("region_styles={blue:1,red:2}")
+    page.click("#brush")
+    tap("woodcut")
+    page.locator("#stage").press(" ")
+    page.expect(COMMAND).to_contain_text("gold:3")
+    page.keyboard.press("Escape")
+    tap("mosaic")  # takes it away; what is drawn in woodcut stays so
+    page.expect("[data-picker=style] [aria-pressed=true]").to_have_count(2)
+    page.expect(COMMAND).to_contain_text("gold:2")
+    page.click("#brush")
+    for name in ("lion", "mosaic", "oil", "fish", "dance"):
+        tap(name)
+        page.locator("#stage").press("ArrowRight")
+        page.locator("#stage").press(" ")
+    page.expect("[data-control=style] .error").to_be_hidden()
+    tap("harvesters")
+    page.expect("[data-control=style] .error").to_contain_text("at most 6 styles")
+    page.expect(COMMAND).to_contain_text("aqua:")
+
+
 def test_the_photograph_is_seen_while_the_picture_is_held(page):
     """Check a pointer that rests and a key, beside a comparison, and not while the brush draws."""
     photo = page.locator("#before")

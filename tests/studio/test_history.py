@@ -138,7 +138,7 @@ ACTS = {
     "[data-picker=content] .tile[title=rocket] button": None,
     "[data-control=style_scale] input[type=range]": ["End", "Home", "ArrowRight"],
     "#stage": [" ", " ", " ", "ArrowLeft", "ArrowUp"],
-    "[aria-label='Draw or erase'] button": None,
+    "#brushes >> text=Erase": None,
     "#brushes >> text=photograph": None,
     "#brushes >> text=Fill": None,
     "#looks >> text=bold": None,

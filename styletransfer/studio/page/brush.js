@@ -1,14 +1,14 @@
 // The brush draws regions and protection on the picture, with a mouse, a finger or keys. Its bar
 // has controls for what is drawn, for the brush's size, and for fill and clear.
-import { Button, Either, find, say, Slider, within } from "./dom.js";
+import { Button, find, say, Slider, within } from "./dom.js";
 import { drawEasel } from "./easel.js";
 import { remember, snapshot } from "./history.js";
-import { copied, keep, LAYERS, load, putLayers, raster, REGIONS, regionStyles } from "./layers.js";
-import { styleOf } from "./layers.js";
+import { copied, drop, keep, LAYERS, load, palette, putLayers, raster, REGIONS } from "./layers.js";
+import { regionOf, regionStyles, settle, styleOf, take } from "./layers.js";
 import { html } from "./preact.js";
 import { lend, placed } from "./stage.js";
-import { change, changed, drawnFor, list, on, onChange, pictureName, show, state } from "./store.js";
-import { subject, value } from "./store.js";
+import { change, changed, drawnFor, fail, on, onChange, pictureName } from "./store.js";
+import { pictureUrl, show, state, subject, value } from "./store.js";
 
 // The brush: `number` is the region that it draws, `size` its diameter over the picture's width.
 const hand = { key: "content_regions", number: 1, erase: false, size: 0.12 };
@@ -20,11 +20,10 @@ let shown = null; // bytes of the raster on the overlay
 let at = { u: 0.5, v: 0.5 }; // position of the brush, which keys or a pointer move
 
 export const brushIsOpen = () => !overlay.hidden;
-const styles = () => list(value("style")).slice(0, REGIONS.length);
 /** The byte that is drawn: a region for each style, of which the first is also what is not drawn. */
 function covering() {
   if (hand.key === "protect") return 255;
-  return styles().length > 1 ? Math.min(hand.number, styles().length - 1) : 1;
+  return palette().length > 1 ? hand.number : 1;
 }
 
 function redraw() {
@@ -54,6 +53,7 @@ function finish() {
   const isThere = raster(hand.key) === made;
   if (isThere && made.bytes.some((byte, at) => byte !== bytes[at])) {
     remember(before);
+    if (hand.key !== "protect") settle(made.bytes);
     keep(hand.key);
   } else if (isThere) putLayers(before.layers);
   drawing = null;
@@ -129,7 +129,7 @@ const holder = {
 };
 
 /** Open the brush for a key: content_regions or protect. */
-async function take(wanted = hand.key) {
+async function open(wanted = hand.key) {
   hand.key = wanted;
   if (state.view && !subject()) show(null);
   await load(hand.key);
@@ -138,23 +138,28 @@ async function take(wanted = hand.key) {
 }
 
 export function toggleBrush() {
-  const isPlain = styles().length < 2 && !drawnFor("content_regions"); // nothing to choose among
+  const isPlain = palette().length < 2 && !drawnFor("content_regions"); // nothing to choose among
   if (brushIsOpen()) setOpen(false);
-  else take(isPlain ? "protect" : hand.key);
+  else open(isPlain ? "protect" : hand.key);
 }
 
 function setOpen(wanted) {
   overlay.hidden = find("brushes").hidden = !wanted;
-  if (!wanted) find("cursor").hidden = true;
+  if (!wanted) {
+    find("cursor").hidden = true;
+    hand.number = 1;
+    drop();
+  }
   lend(wanted ? holder : null);
   changed();
 }
 
-/** After a change of styles, choose the regions' styles again: some may be gone. */
+/** After a change of styles, choose the regions' styles again: some may be gone. Strokes that are not
+ * saved yet choose them once they are. */
 async function follow(keys) {
   if (!keys.includes("style") || !drawnFor("content_regions")) return;
   await load("content_regions");
-  change({ region_styles: regionStyles() }, false);
+  if (!raster("content_regions").unsaved) change({ region_styles: regionStyles() }, false);
 }
 
 const hold = (how) => changed(Object.assign(hand, how));
@@ -162,36 +167,34 @@ const hold = (how) => changed(Object.assign(hand, how));
 /** Draw with another paint: the photograph, or the style of a region. */
 function use(key, number = hand.number) {
   hold({ number, erase: false });
-  return take(key);
+  return open(key);
 }
 
-/** Paint with one of the chosen styles. */
-export const dip = (id) => use("content_regions",
-  Math.max(0, styles().findIndex((_, region) => styles()[styleOf(region) - 1] === id)));
+/** Paint with a style, which need not be chosen yet. */
+export function dip(id) {
+  const message = `The brush draws with at most ${REGIONS.length} styles; remove some first.`;
+  return take(id) ? use("content_regions", regionOf(id)) : fail({ message }, "style");
+}
 
-/** A style to paint with. */
-function Paint({ number }) {
-  const name = pictureName(styles()[styleOf(number) - 1]);
-  const swatch = html`<i class="dab" style="background: rgb(${REGIONS[number][1].join(" ")})"></i>`;
-  const key = "content_regions";
-  const isUsed = hand.key === key && covering() === number;
-  return html`<${Button} pressed=${isUsed} onclick=${() => use(key, number)}>${swatch}${name}<//>`;
+/** A style to paint with: a small picture in the colour of its region, and its name. */
+function Paint({ id }) {
+  const [, color] = REGIONS[regionOf(id) ?? 0];
+  const edge = `border-color: rgb(${color.join(" ")})`;
+  const dab = html`<img class="dab" style=${edge} src=${pictureUrl(id, 320)} alt="" />`;
+  const isUsed = hand.key === "content_regions" && palette()[styleOf(covering()) - 1] === id;
+  return html`<${Button} pressed=${isUsed} onclick=${() => dip(id)}>${dab}${pictureName(id)}<//>`;
 }
 
 export function Brushes() {
   if (!brushIsOpen()) return null;
   const { key, erase, size } = hand;
-  const tools = [
-    ["Draw", !erase, () => hold({ erase: false })],
-    ["Erase", erase, () => hold({ erase: true })],
-  ];
-  const several = styles().length > 1;
-  const numbers = several ? [...styles().keys()] : drawnFor("content_regions") ? [1] : [];
+  const several = palette().length > 1;
+  const paints = several || drawnFor("content_regions") ? palette() : [];
   return html`<div class="dabs" role="group" aria-label="Paint with">
-      ${numbers.map((number) => html`<${Paint} number=${number} />`)}
+      ${paints.map((id) => html`<${Paint} key=${id} id=${id} />`)}
       <${Button} pressed=${key === "protect"} onclick=${() => use("protect")}>photograph<//></div>
     ${!several && html`<span class="muted">or tap a style</span>`}
-    <${Either} label="Draw or erase" pairs=${tools} />
+    <${Button} pressed=${erase} onclick=${() => hold({ erase: !erase })}>Erase<//>
     <label class="size">Width <${Slider} label="Width of the brush" min=1 max=50
       value=${Math.round(100 * size)} enter=${(percent) => resize(percent / 100)} /></label>
     <${Button} onclick=${() => fill(covering())}>Fill all<//>
@@ -206,7 +209,7 @@ export function startBrush() {
   on(async () => {
     const areNew = await Promise.all(LAYERS.map(load));
     const isSketched = !state.view && !state.isBare; // then the sketch shows what is drawn
-    overlay.style.opacity = Number(!isSketched || (hand.key !== "protect" && styles().length < 2));
+    overlay.style.opacity = Number(!isSketched || (hand.key !== "protect" && palette().length < 2));
     if (areNew.some(Boolean) || (brushIsOpen() && raster(hand.key).bytes !== shown)) changed(redraw());
   });
 }

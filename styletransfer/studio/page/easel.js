@@ -184,6 +184,7 @@ export function drawEasel() {
   const title = coming ? coming.name : run ? titleOf(run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
   canvas.setAttribute("aria-label", title);
+  stage.classList.toggle("sketched", !coming && !run && !held && !state.isBare && composed !== null);
   if (coming || run) wanted = null; // an older sketch, if it comes only now, is not shown
   if (coming) load({ parts: [{ url: coming.url }] });
   else if (run) showRun(run);

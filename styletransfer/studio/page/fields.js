@@ -39,7 +39,7 @@ function entered(text, { kind }) {
 
 /** A field for one number or several; after another text, the old value comes back. */
 function Numbers({ control, id, error }) {
-  const { key, kind, label, min } = control;
+  const { key, kind, label, min, ends } = control;
   const [draft, setDraft] = useState(null); // what is typed and not entered yet
   const numbers = list(value(key));
   const shown = numbers.join(", ");
@@ -56,7 +56,8 @@ function Numbers({ control, id, error }) {
       placeholder=${kind === "numbers" ? "one for each" : ""} value=${draft ?? shown}
       data-typed=${draft === null ? undefined : ""} onchange=${enter} ...${wrong(error, id)}
       oninput=${({ target }) => setDraft(target.value === shown ? null : target.value)} />
-    </div>`;
+    </div>${ends.length > 0 && html`<div class="ends muted" aria-hidden="true">${
+      ends.map((word) => html`<span>${word}</span>`)}</div>`}`;
 }
 
 const wrong = (error, id) => ({

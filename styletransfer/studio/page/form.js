@@ -63,8 +63,8 @@ function Looks() {
     <span class="frame">${photo && html`<img alt=""
       src=${sketchOf(look.name, trialUrl(look)) ?? pictureUrl(photo, 320)} />`}</span>
     <span class="caption">${look.name}</span><//>`);
-  return html`<div class="look-box"><div class="heading">
-    <span class="name" id="looks-name">Looks</span></div>
+  return html`<div class="look-box"><h2 id="looks-name">Look of the painting</h2>
+    <p class="muted">The sketch does not show it.</p>
     <div class="wall looks" id="looks" role="group" aria-labelledby="looks-name">${tiles}</div>
     <p class="muted" id="look-help">${now.help}</p></div>`;
 }
@@ -91,11 +91,11 @@ export function Panel() {
     refocus(find("control-size"));
   };
   const own = (isFilm() || list(value("style")).length === 1) && html`
-    <${Fold} class="own" title="Did you paint ${isFilm() ? "frames of it" : "this style"} yourself?"
+    <${Fold} class="own" title=${
+      isFilm() ? "Did you paint frames of it?" : "Did you paint this style from a photograph?"}
       opens=${isPair() || refusalOf("style_source")}>${source}<//>`;
-  const painted = more.length > 0 && html`<h2 class="later">When painted</h2>
-    ${!isPair() && html`<${Looks} />`}<${Fold} class="more" id="more" title="More"
-      opens=${later.some(({ key }) => refusalOf(key))}>${more}<//>`;
+  const painted = more.length > 0 && html`${!isPair() && html`<${Looks} />`}
+    <${Fold} class="more" id="more" title="More for the painting" opens=${later.some(({ key }) => refusalOf(key))}>${more}<//>`;
   return html`<${Whose} />${content}${style}${own}${rest}${painted}
     <${Button} id="reset-all" hidden=${same(values(settings()), values({}))} onclick=${reset}
       >Reset everything<//>`;

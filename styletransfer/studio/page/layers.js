@@ -139,9 +139,38 @@ export async function load(key) {
   return true;
 }
 
+// A style for which there was no region yet when it was tapped under the brush: its `id`, and the
+// `region` in which the brush draws it. It is one of the chosen styles from its first stroke on.
+let taken = null;
+
+/** The ids of the styles that the brush can draw with: the chosen ones, and the one that is taken. */
+export const palette = () => [...new Set([...list(value("style")), ...(taken ? [taken.id] : [])])];
+
+/** Return the region in which the brush draws a style; undefined if there is none. */
+export const regionOf = (id) =>
+  [...REGIONS.keys()].find((region) => palette()[styleOf(region) - 1] === id);
+
+/** Take a style, if it has no region, with a region that is not drawn; return false if all are. */
+export function take(id) {
+  if (regionOf(id) !== undefined) return true;
+  const { bytes } = raster("content_regions");
+  const wanted = [list(value("style")).length, ...REGIONS.keys()];
+  const region = wanted.find((one) => one && one in REGIONS && !bytes.includes(one));
+  if (region) taken = { id, region };
+  return Boolean(region);
+}
+
+/** Choose the style that is taken if it is drawn in these bytes. */
+export const settle = (bytes) =>
+  taken && bytes.includes(taken.region) && change({ style: palette() }, false);
+
+/** Forget the style that is taken. */
+export const drop = () => void (taken = null);
+
 /** Return the number of the style of a region, from 1. */
 export function styleOf(region) {
-  const styles = list(value("style")).length;
+  if (region === taken?.region) return palette().indexOf(taken.id) + 1;
+  const styles = palette().length;
   const chosen = value("region_styles")?.[REGIONS[region]?.[0]];
   return chosen >= 1 && chosen <= styles ? chosen : 1 + (region % styles);
 }

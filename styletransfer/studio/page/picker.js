@@ -2,6 +2,7 @@
 import { brushIsOpen, dip } from "./brush.js";
 import { busy, Button, debounced, Files, find, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
 import { remember } from "./history.js";
+import { palette } from "./layers.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { active, change, changed, discard, drawnFor, fail, isFilm, isPair, list, on } from "./store.js";
 import { picture, pictureName, pictureUrl, prepare, show, sketchUrl, state } from "./store.js";
@@ -117,10 +118,7 @@ function mix(id, share) {
 function choose(key, id) {
   if (key === "style_source" && value(key) === id) return change({ [key]: null });
   if (key !== "style") return change({ [key]: id });
-  if (brushIsOpen()) {
-    if (!shareOf(id)) mix(id, 1);
-    return dip(id);
-  }
+  if (brushIsOpen()) return dip(id);
   if (isDivided()) return mix(id, Number(!shareOf(id)));
   return change({ style: [id], style_weights: [] });
 }
@@ -139,9 +137,10 @@ function walk(event) {
 function Tile({ id, name, origin, place, tabindex }) {
   const [key, label] = place;
   const isStyle = key === "style";
+  const isChosen = (isStyle ? palette() : list(value(key))).includes(id);
   const sketch = isStyle && sketchOf(id, tileUrl(id));
   return html`<div class="tile" title=${origin || name} data-id=${id}>
-    <${Button} tabindex=${tabindex} pressed=${list(value(key)).includes(id)} onclick=${() => choose(key, id)}>
+    <${Button} tabindex=${tabindex} pressed=${isChosen} onclick=${() => choose(key, id)}>
       <span class="frame" data-style=${id} ref=${(frame) => isStyle && frame && watch.observe(frame)}
         ><${Thumbnail} src=${pictureUrl(id, 320)} />
       ${sketch && html`<img class="look" alt="" src=${sketch} />`}</span>

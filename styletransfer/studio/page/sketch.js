@@ -1,8 +1,8 @@
 // The sketch of settings: a picture in each style, and the photograph, composed on the canvas by
 // what the brush has drawn. A stroke needs no new picture, so it is seen at once.
 import { brushIsOpen } from "./brush.js";
-import { raster, styleOf } from "./layers.js";
-import { isPair, list, sketchUrl, value } from "./store.js";
+import { palette, raster, styleOf } from "./layers.js";
+import { isPair, list, same, sketchUrl, value } from "./store.js";
 
 // Masks are reduced to this longer side in pixels, so that their edges are soft, as in the Python
 // file networks/apply/division.py, which composes sketches that are kept.
@@ -19,7 +19,8 @@ function drawn(key, settings) {
  * is a part for each style once the brush may draw with it. */
 export function sketchParts(settings, photo, side) {
   if (isPair(settings)) return [{ url: photo }]; // no sketch of it would be like the painting
-  const styles = list(value("style", settings));
+  const chosen = list(value("style", settings));
+  const styles = same(chosen, list(value("style"))) ? palette() : chosen;
   const regions = styles.length > 1 && drawn("content_regions", settings);
   const protection = drawn("protect", settings);
   const inStyle = (style) => sketchUrl({ ...settings, style: [style], style_weights: [] }, side);

@@ -236,6 +236,14 @@ export function remembered() {
   return { settings: available(kept ?? {}), message };
 }
 
+/** The regions' styles after a change of the chosen styles: each region keeps its own if it can. */
+function keptRegions(styles) {
+  const before = list(value("style"));
+  const all = Object.entries(value("region_styles") ?? {});
+  const moved = all.map(([name, number]) => [name, styles.indexOf(before[number - 1]) + 1]);
+  return Object.fromEntries(moved.filter(([, number]) => number));
+}
+
 const sources = new Map(); // a painting -> the photograph that it was painted from, or null
 
 /** Change the panel's settings; if a run cannot change one of them, all are for the next run. A
@@ -255,6 +263,8 @@ export function change(wanted, byHand = true) {
     const source = sources.get(String(wanted.style)) ?? null;
     rules.style_source = areThere(source) ? source : null;
   }
+  if (wanted.style && drawnFor("content_regions") && !("region_styles" in rules))
+    rules.region_styles = keptRegions(wanted.style);
   if (![null, undefined, FOUND].includes(wanted.content_regions)) rules.style_weights = []; // each region has one style
   const isNew = ([key, one]) => state.controls.has(key) && !same(one, value(key));
   const edits = Object.fromEntries(Object.entries(rules).filter(isNew));
