@@ -205,7 +205,8 @@ async def check(request: Request) -> Response:
 async def submit(request: Request) -> Response:
     """Append a new run, or a sketch, to the queue; return its id."""
     asked, _ = await _checked(request)
-    return PlainJson({"id": _studio(request).queue.submit(asked)}, 202)
+    record = await asyncio.to_thread(asked.record)
+    return PlainJson({"id": _studio(request).queue.submit(asked, record)}, 202)
 
 
 async def get_entry(request: Request) -> Response:

@@ -18,7 +18,7 @@ from styletransfer.films.formats import is_film
 from styletransfer.formats.folders import film_and_place
 from styletransfer.networks.commands.apply import ApplyConfig, apply
 from styletransfer.settings import TrainConfig, each
-from styletransfer.settings.changes import FIXED
+from styletransfer.settings.changes import FIXED, with_values
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import CONFIGS
 from styletransfer.settings.schemas import keys, unknown_key
@@ -63,6 +63,7 @@ COPYING_COLORS = ("style", "content_luminance", "content_palette")
 USUAL, STRONGEST, DECREASE = 0.9, 1.5, 0.45
 # Presets that the page shows as buttons, in this order.
 LOOKS = ("painted", "faithful", "painterly", "bold")
+COMMANDS = {"train": train, "apply": apply, "film": film}
 
 
 def form(shelf: PictureShelf) -> dict[str, Any]:
@@ -86,10 +87,9 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@cache
 def default_config() -> TrainConfig:
     """Return the default settings of `train`."""
-    config: TrainConfig = settings_of(compose(train))
+    config: TrainConfig = _default("train")
     return config
 
 
@@ -160,12 +160,22 @@ class RunRequest:
 
     settings: dict[str, Any]  # key -> value, as the page sent them
     overrides: list[str]  # KEY=VALUE words of the command, with paths in place of ids
-    config: Any  # settings of the command, composed from `overrides`
-    record: dict[str, str]  # file name -> text of the files that Hydra would write into .hydra
+    config: Any  # settings of the command with `overrides`
     kind: str = "picture"  # picture, sketch or film
     command: str = "train"  # name of the command: train, apply or film
     # The page's settings, if the command is apply or film; None for train, where `config` has them.
     shown: TrainConfig | None = None
+
+    def record(self) -> dict[str, str]:
+        """Return name -> text of the files that Hydra would write into .hydra for the command."""
+        composed = compose(COMMANDS[self.command], self.overrides, with_hydra=True)
+        OmegaConf.set_struct(composed, False)
+        hydra = composed.pop("hydra")
+        files: dict[str, Any] = {"config": composed, "hydra": {"hydra": hydra}}
+        return {
+            f"{name}.yaml": OmegaConf.to_yaml(OmegaConf.create(content))
+            for name, content in (files | {"overrides": self.overrides}).items()
+        }
 
 
 def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> RunRequest:
@@ -190,22 +200,24 @@ def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> Ru
     if is_drawn and len(each(values.get("style_weights"))) > 1:
         said = "drawn regions have one style each; make the shares equal, or clear the regions"
         raise RefusedError(said, key="style_weights")
-    name, overrides, shown = command_name(kind, values), overrides_of(values), None
-    if name != "train":
-        shown = settings_of(compose(train, overrides))
+    name, overrides = command_name(kind, values), overrides_of(values)
+    shown = None if name == "train" else with_values(_default("train", is_pair), values)
     if name == "apply":
-        overrides = overrides_of(network_values(values), ApplyConfig)
-    command = {"train": train, "apply": apply, "film": film}[name]
-    composed = compose(command, overrides, with_hydra=True)
-    OmegaConf.set_struct(composed, False)
-    hydra = composed.pop("hydra")
-    files: dict[str, Any] = {"config": composed, "hydra": {"hydra": hydra}, "overrides": overrides}
-    record = {
-        f"{name}.yaml": OmegaConf.to_yaml(OmegaConf.create(content))
-        for name, content in files.items()
-    }
-    config = settings_of(composed)
-    return RunRequest(dict(settings), overrides, config, record, kind, name, shown)
+        values = network_values(values)
+        overrides = overrides_of(values, ApplyConfig)
+    config = with_values(_default(name, is_pair), values)
+    return RunRequest(dict(settings), overrides, config, kind, name, shown)
+
+
+@cache
+def _default(name: str, is_pair: bool = False) -> Any:
+    """Return a command's default settings; for a pair, those that `style_source` brings along."""
+    if name == "apply":
+        return ApplyConfig()
+    given = {SOURCE: "a.png"} if is_pair else {}
+    if name == "film":  # its content has no default
+        given["content"] = "a.mp4"
+    return settings_of(compose(COMMANDS[name], overrides_of(given)))
 
 
 def command_name(kind: str, settings: Mapping[str, Any]) -> str:

@@ -89,14 +89,14 @@ class RunQueue:
         """The run that is being painted, or None."""
         return self.current if self.current and self.current.is_open else None
 
-    def submit(self, request: RunRequest) -> str:
-        """Append a new run to the queue and return its id."""
+    def submit(self, request: RunRequest, record: dict[str, str]) -> str:
+        """Append a new run, with its `RunRequest.record`, to the queue and return its id."""
         folder = Path(new_folder(str(self._folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
         config = replace(request.config, output=str(folder / OUTPUTS[request.kind]))
         order = {
             "kind": request.kind,
             "config": config,
-            "record": request.record,
+            "record": record,
             "shown": request.shown,
         }
         self._enqueue(QueueEntry(folder, request.settings, request.overrides, order))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from helpers import ROOT, needs
 from PIL import Image, ImageOps
-from studio.studios import LONG, QUICK, Process, bytes_of
+from studio.studios import QUICK, WAITING, Process, bytes_of
 
 playwright = needs("browser", "playwright.sync_api")
 axe = needs("browser", "axe_playwright_python.sync_playwright")
@@ -98,12 +98,9 @@ class Visit:
             self.page.click("#more > summary")
 
     def last_long(self):
-        """Enter the settings LONG, whose loss falls for minutes: a run ends once it settles."""
-        for key, value in LONG.items():
-            if key == "objective.style_loss":
-                self.page.select_option(f'[id="control-{key}"]', value)
-            else:
-                self.enter(key, str(value))
+        """Enter settings whose loss falls for minutes: a run ends once it settles."""
+        for key, value in WAITING.items():
+            self.enter(key, str(value))
 
     def paint(self):
         """Start the run, and wait for its first step."""

@@ -35,7 +35,8 @@ ADDRESS = f"http://127.0.0.1:{PORT}"
 LIVE = f"ws://127.0.0.1:{PORT}/live"
 PROCESSES = worker.CONTEXT
 SCRIPT = (str(ROOT / "scripts" / "studio.py"),)
-# The same, with sketches of a quarter of the pixels and long runs that leave time to the page.
+# The same, with sketches and styles of a quarter of the pixels, and a painter that waits between
+# the steps of long runs, which leaves time to the page.
 QUICK = """
 from styletransfer.studio import reader, worker
 reader.LOOK = 256
@@ -48,8 +49,10 @@ JPEG = b"\xff\xd8 a picture"
 # Timeout in seconds, long enough for a busy machine.
 PATIENCE = 120
 # Settings of a run that lasts for minutes: the Wasserstein loss falls slowly, in slow steps.
-LONG = {"size": 96, "steps": 50000, "objective.style_loss": "wasserstein"}
-LONG |= {"objective.match_weight": 0, "objective.style_weight": 100}
+# A painter that waits between its steps, as QUICK has, needs no slow ones.
+WAITING = {"size": 96, "steps": 50000}
+WAITING |= {"objective.match_weight": 0, "objective.style_weight": 100}
+LONG = WAITING | {"objective.style_loss": "wasserstein"}
 
 
 class Thread(threading.Thread):

@@ -128,7 +128,7 @@ def test_the_sketch_shows_what_the_hand_draws(page):
     page.mouse.up()
     page.expect("#details pre").to_contain_text("protect=")
     page.expect("#status").to_have_text("Sketch")
-    for place in [(0.1, 0.1), (0.9, 0.9)]:
+    for place in [(0.1, 0.9), (0.9, 0.1)]:
         assert page.evaluate(SHOWN, [oil, *place]) < 6 < page.evaluate(SHOWN, [mosaic, *place])
     assert asked == []
     before = page.evaluate(CANVAS)
