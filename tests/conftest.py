@@ -12,6 +12,7 @@ import torch
 from helpers import picture, tiny_network, write_pictures
 from pretended import pretended_gpu
 
+from styletransfer.copying import pieces
 from styletransfer.features import vgg
 from styletransfer.system.signals import STOPPING
 
@@ -32,7 +33,7 @@ def pytest_addoption(parser):
     """Add `--all`, which also runs slow tests, and two numbers, `--kills` and `--seeds`."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
     parser.addoption("--kills", type=int, default=1, help="runs to kill at random moments")
-    parser.addoption("--seeds", type=int, default=100, help="broken files that each test makes")
+    parser.addoption("--seeds", type=int, default=40, help="broken files that each test makes")
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
@@ -42,8 +43,12 @@ def device(request):
 
 
 @pytest.fixture
-def gpu():
-    """Pretend that there is a GPU; return a Counter of how often the CPU waits for it."""
+def gpu(monkeypatch):
+    """Pretend that there is a GPU; return a Counter of how often the CPU waits for it.
+
+    Pieces of a painting are joined once a size: further tries repeat the same operations.
+    """
+    monkeypatch.setattr(pieces, "TRIES", 1)
     with pretended_gpu() as waits:
         yield waits
 

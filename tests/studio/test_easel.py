@@ -87,9 +87,9 @@ def test_only_styles_that_are_drawn_with_are_painted(page):
         page.locator("#stage").press("ArrowRight")
         page.locator("#stage").press(" ")
     page.expect("[data-control=style] .error").to_be_hidden()
+    page.expect(COMMAND).to_contain_text("aqua:")  # the server has checked the last stroke
     tap("harvesters")
     page.expect("[data-control=style] .error").to_contain_text("at most 6 styles")
-    page.expect(COMMAND).to_contain_text("aqua:")
 
 
 def test_the_photograph_is_seen_while_the_picture_is_held(page):
