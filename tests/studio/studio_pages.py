@@ -4,7 +4,6 @@ import base64
 import os
 import re
 import shutil
-from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,9 +41,6 @@ FEW_SMALL_LOOKS = """
   const stood = (url) => (isLeftOut(url) ? "/static/icon.svg" : url);
   Object.defineProperty(HTMLImageElement.prototype, "src",
     { ...own, set(url) { own.set.call(this, stood(url)); } });"""
-
-
-PROFILES = defaultdict(list)  # what a profile is for -> those that are not in use
 
 
 def png(width, height, color):
@@ -130,24 +126,11 @@ def browsing():
 
 @contextmanager
 def visited_by(browser, address, width=1280, scheme="light", height=844, made="none"):
-    """Open the page in an empty browser profile, below 500 pixels wide as on a phone; yield Visit.
+    """Open the page in a new browser profile, below 500 pixels wide as on a phone; yield Visit.
 
-    A profile is emptied and used again, because a new one takes a second. `made` is a pattern of
-    the addresses of small pictures that are made, see FEW_SMALL_LOOKS; with None, the sketch on the
-    stage is an icon, too.
+    `made` is a pattern of the addresses of small pictures that are made, see FEW_SMALL_LOOKS; with
+    None, the sketch on the stage is an icon, too.
     """
-    unused = PROFILES[browser, width, scheme, height, made]
-    context = unused.pop() if unused else _profile(browser, width, scheme, height, made)
-    try:
-        yield visit(context, address)
-        _empty(context, address)
-        unused.append(context)
-    except BaseException:
-        context.close()
-        raise
-
-
-def _profile(browser, width, scheme, height, made):
     phone = {"has_touch": width < 500, "is_mobile": width < 500}
     size = {"width": width, "height": height}
     context = browser.new_context(viewport=size, color_scheme=scheme, **phone)
@@ -155,19 +138,10 @@ def _profile(browser, width, scheme, height, made):
     left = "api.look" if made is None else "side=256|trial=1"
     script = FEW_SMALL_LOOKS.replace("LEFT", left).replace("MADE", made or "none")
     context.add_init_script(script)
-    return context
-
-
-def _empty(context, address):
-    """Close all pages of a profile, and clear what they have stored."""
-    context.set_offline(False)
-    context.clear_cookies()
-    tools = context.new_cdp_session(context.pages[0])
-    tools.send("Network.clearBrowserCache")
-    origin = "/".join(address.split("/")[:3])
-    tools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
-    for page in context.pages:
-        page.close()
+    try:
+        yield visit(context, address)
+    finally:
+        context.close()
 
 
 def _note_failure(note, request):
