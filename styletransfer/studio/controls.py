@@ -70,11 +70,11 @@ SKETCHED = (
     Control("content", "Photograph"),
     Control("style", "Style"),
     Control(SOURCE, "The photograph that you painted"),
+    Control("size", "Size", 64, 2048),
     Control(WEIGHT, "Follow the photograph", 0.01, 10.0, log=True, ends=("free", "close")),
     Control("style_scale", "Strokes", 0.25, 3.0, 0.05, log=True, ends=("fine", "large")),
     Control("color", "Colours"),
     Control("color_strength", "Strength of the colours", 0.0, 1.0),
-    Control("size", "Size", 64, 2048),
 )
 # These change only the painted picture. The page shows them under "More for the painting".
 PAINTED = (
@@ -96,8 +96,7 @@ HELP = {
     "Then the photograph above is painted as you painted this one. In a film, look for a frame, "
     "save it, paint it, and add your painting: its name tells the time of the frame.",
     "size": "The longer side of the picture in pixels. More pixels take more time and memory.",
-    WEIGHT: "To the right, the photograph stays clearer. To the left, the "
-    "style becomes stronger.",
+    WEIGHT: "To the right, the photograph stays clearer. To the left, the style becomes stronger.",
     "color": "Where the colours come from. The style's palette is only its colours: light and dark "
     "stay as in the photograph.",
     "style_scale": "How large the strokes are. At 2 they are twice as large as at 1.",

@@ -504,7 +504,7 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     fresh.expect("#details pre").to_contain_text("styletransfer apply")
     names = "(all) => all.map((one) => one.dataset.control)"
     rows = fresh.locator(".control:visible").evaluate_all(names)
-    acting = ["content", "style", WEIGHT, "style_scale", "color", "color_strength", "size"]
+    acting = ["content", "style", "size", WEIGHT, "style_scale", "color", "color_strength"]
     assert rows == acting
     fresh.expect("#looks, #more, #brush").to_have_count(0)
     fresh.click("#compare")

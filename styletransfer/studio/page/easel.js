@@ -165,8 +165,8 @@ export function Tools() {
   const isFaded = run?.width && !active(run) && !hasVideo(run);
   const fade = (share) => changed(Object.assign(state.faded, { id: run.id, share: share / 100 }));
   return html`${isFaded && html`<label class="size" title="How much of the painting is seen over the
-      photograph; Save keeps what is seen">Opacity <${Slider} label="Opacity over the photograph"
-      id="opacity" min=0 max=100 value=${Math.round(100 * opacityOf(run))} enter=${fade} /></label>`}
+      photograph; Save keeps what is seen">Photograph <${Slider} label="Opacity over the photograph"
+      id="opacity" min=0 max=100 value=${Math.round(100 * opacityOf(run))} enter=${fade} /> painting</label>`}
     ${!hasVideo(run) && html`<${Button} id="compare" pressed=${comparing}
       onclick=${compare}
       title="Beside the photograph. Hold the picture, or O, to see the photograph alone">Compare<//>
