@@ -74,9 +74,9 @@ class Refinement:
 
         `found` are the matches of the reduced content, whose pixels are called cells here. Each
         pixel tries the match of the cell that contains it, and those of the eight cells around
-        this cell, each shifted by the offset from the cell to the pixel. It takes the match with
-        the most similar patches: that of the photograph is compared with that of the content, and
-        that of the painting with that of the picture made from each cell's own match.
+        this cell, each shifted by the offset from the cell to the pixel. It takes the match whose
+        two patches fit best: the photograph's patch is compared with the content's, and the
+        painting's patch with that of a first copy, in which each pixel takes its cell's match.
         """
         search = PatchSearch.over(content, self.pictures.sources, self.pictures.regions)
         best = _enlarged(found, search, 0, 0)

@@ -91,8 +91,8 @@ class FrameCopier:
         """Return the keys, as frame number -> index of the photograph that shows it; log them.
 
         The photograph may have been exported with other compression, in another size, or with
-        slightly other colours, so the most similar frame is taken. The frame replaces the
-        photograph where both show the same. (A film may show this frame several times.)
+        slightly other colours, so the most similar frame is taken. Its pixels replace those of the
+        photograph wherever the two look alike. Several frames, if they are equal, are keys alike.
         """
         size = scaled_size(size_of(self.pictures.content), LOOKED)
         sources = list(self.pictures.sources)

@@ -101,7 +101,7 @@ class Animation:
             with _opened(self._path) as image:
                 size = image.size
                 for number in _numbers(image):
-                    with warnings.catch_warnings(action="ignore"):  # ignore warnings about size
+                    with warnings.catch_warnings(action="ignore"):  # Pillow's, about a large size
                         image.seek(number)
                     if image.size != size:  # a GIF's frame may be larger than its logical screen
                         raise ValueError(image.size)

@@ -181,7 +181,7 @@ def _style_regions(named: Any, styles: Sequence[Picture]) -> tuple[Regions, ...]
 
 
 def _mask(named: Any, content: Picture) -> Tensor | None:
-    """Return the mask (1, 1, H, W) in [0, 1] of protected pixels; None if `named` is None."""
+    """Return a mask (1, 1, H, W), 1 where pixels are protected; None if `named` is None."""
     if named is None:
         return None
     mask = read_mask(named, "protect")

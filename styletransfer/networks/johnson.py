@@ -192,7 +192,7 @@ def padded(image: Tensor) -> Tensor:
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
-    """Copy the kernels of `trained` to `network`, and its mean scales and shifts to each style.
+    """Copy the kernels of `trained` to `network`, and the mean scales and shifts of its styles.
 
     Kernels take long to learn, and styles differ mostly in scales and shifts: Dumoulin et al. 2017,
     section 3.2, train only new scales and shifts to add a style to a trained network.

@@ -48,11 +48,12 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     """Check a run's settings on small grey pictures, without painting (UserError: wrong settings).
 
     `sizes` maps the paths in `content`, `style` and `style_source` to (width, height). Of these
-    files, only the photograph `style_source` and its painting are read. The files of regions, of
+    files, only photographs `style_source` and their paintings are read. The files of regions, of
     the mask and of `style_detail` are also read.
 
-    Return "work", the sum of `guide.work` over all steps. With `style_source` return instead
-    "warning", a line, or None if photograph and painting fit.
+    Return "work", the pixels of all steps together, as `guide.work` counts them. With one
+    photograph `style_source` return instead "warning", a line, or None if it fits its painting;
+    with several, or a frame of a film, return {}.
     """
     import torch
 

@@ -12,7 +12,8 @@ FIELDS = dict(keys(TrainConfig))
 BRUSHED = {"content_regions": "regions", "protect": "mask"}
 # Value of content_regions with which the run finds the regions itself, without a label picture.
 FOUND = "auto"
-# Key of the photograph of which the style is a painting. The page offers only one such photograph.
+# Key of the photograph from which the style was painted. The page offers one photograph; the key
+# takes one for each style.
 SOURCE = "style_source"
 WEIGHT = "objective.content_weight"  # key of the photograph's weight
 

@@ -60,7 +60,8 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
 
     The layers are, in the order of evaluation, convolutions that keep the size, activations, and
     pools that halve it, rounding down. A tile owns at most `side` positions along each axis.
-    `side` and the input must be at least `pooling(layers)`. The last tile of an axis also owns the
+    `side` and the input must be at least `pooling(layers)`, the input positions per axis that one
+    position of the output covers. The last tile of an axis also owns the
     last rows or columns of the input, which the pools drop.
     """
     height, width = size

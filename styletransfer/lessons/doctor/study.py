@@ -105,9 +105,9 @@ class Study:
             x.requires_grad_(value.requires_grad)
 
     def outputs(self, *inputs: Any, layout: Layout = torch.clone) -> list[Tensor]:
-        """Return the tensors of the result, and those that modules keep, such as `.loss`.
+        """Return the tensors of the result, and those that the call leaves in modules, as `.loss`.
 
-        A complex tensor becomes a real one, (..., 2).
+        Of the latter, only those with a graph are meant. A complex tensor becomes a real one, (..., 2).
         """
         places = [place for place, has_graph in self.left.items() if has_graph]
         old = tensors_in([getattr(*place) for place in places])

@@ -187,7 +187,7 @@ def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:
 
 
 def paint_any(painter: Painter, source: Path, target: Path) -> None:
-    """Paint a picture, a film or a shard (UserError if it cannot be painted)."""
+    """Paint a picture, a film or a tar archive of pictures (UserError if it cannot be painted)."""
     (paint_shard if is_shard(target) else paint_file)(painter, source, target)
 
 

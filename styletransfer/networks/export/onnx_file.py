@@ -133,8 +133,9 @@ def exported(
 ) -> bytes:
     """Return the bytes of a module's ONNX file.
 
-    `given` maps the name of each input to an example; `made` is the name of the output. For AXES,
-    the file accepts other sizes than those of the examples. `extra` is metadata.
+    `given` maps the name of each input to an example; `made` is the name of the output. Along
+    AXES, the file accepts other sizes than those of the examples; but if an example has one
+    picture, the file takes one. `extra` is metadata.
     """
     from onnx_ir import Shape
     from onnx_ir import Tensor as Constant

@@ -33,7 +33,7 @@ class PaintingToRow(nn.Module):
         self.encoder = encoder
 
     def forward(self, painting: Tensor) -> Tensor:
-        """Return the row (1, R) of a painting (1, 3, h, w)."""
+        """Return all norms' scales and shifts (1, R) for a painting (1, 3, h, w) as the style."""
         row: Tensor = self.encoder(moments_of(self.features(painting, SEEN)))
         return row
 

@@ -94,7 +94,7 @@ class NetworkTraining:
             self._load(state)
 
     def _load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state_dict` of equal settings (UserError if it does not fit)."""
+        """Continue from a `state_dict` of a training with equal settings (UserError: no fit)."""
         zero = torch.zeros(())
         moments = [{"step": zero, "exp_avg": w, "exp_avg_sq": w} for w in self.network.parameters()]
         own = {name: getattr(self, name).state_dict() for name in PARTS}
