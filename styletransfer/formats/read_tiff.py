@@ -39,9 +39,8 @@ _BOUNDED = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", 
 # Types of samples that tifffile decodes here. Pillow decodes other samples of at most 8 bits.
 _DTYPES = (np.uint8, np.uint16, np.float16, np.float32, np.float64)
 _MAX_VERSIONS = 32  # largest number of pages, and of SubIFDs (pages in a page), that are examined
-_MAX_SAMPLES = (
-    8  # most samples per pixel that are decoded here: four inks, alpha, and three ignored ones
-)
+# Most samples per pixel that are decoded here: four inks, alpha, and three that are ignored.
+_MAX_SAMPLES = 8
 
 
 def load_tiff(path: Path, file: BinaryIO) -> Stored:

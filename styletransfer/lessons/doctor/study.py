@@ -107,7 +107,7 @@ class Study:
     def outputs(self, *inputs: Any, layout: Layout = torch.clone) -> list[Tensor]:
         """Return the tensors of the result, and those that the call leaves in modules, as `.loss`.
 
-        Of the latter, only those with a graph are meant. A complex tensor becomes a real one, (..., 2).
+        Of the latter, those with a graph are meant. A complex tensor becomes a real one, (..., 2).
         """
         places = [place for place, has_graph in self.left.items() if has_graph]
         old = tensors_in([getattr(*place) for place in places])
