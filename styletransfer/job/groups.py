@@ -46,9 +46,10 @@ LIGHT, COLOR, PLACE, FAINT = 0.6, 0.8, 0.35, 0.02
 # k-means starts STARTS times from seeded centres (k-means++, Arthur and Vassilvitskii 2007), with
 # ROUNDS rounds each; the groups with the smallest sum of squared distances are kept.
 STARTS, ROUNDS = 6, 30
-# The misfit of two groups is a weighted sum of squared differences, minus the cosine of their mean
-# features. FIT has the weights of three differences: rank of lightness, row, and e / (2 a).
-# Here e is the group's share of the outermost rows and columns, and a its share of the picture.
+# The misfit of a content group and a style group is a weighted sum of squared differences, minus
+# the cosine of their mean features. FIT has the weights of three differences: in the mean rank of
+# lightness, in the mean row (0 is the top, 1 the bottom), and in e / (2 a), which is large for a
+# background: e is the group's share of the picture's border, and a its share of the picture.
 FIT = (2.0, 1.0, 1.0)
 # Values are averaged over SMOOTHED x SMOOTHED positions. The larger SHARPNESS is, the narrower are
 # the soft edges of groups. A guided filter (He et al. 2010) with the regularisation EPSILON moves

@@ -42,9 +42,9 @@ ELSEWHERE, IN_CALM = 0.4, 2.0
 def repetition(extractor: FeatureExtractor, style: Tensor) -> Repetition:
     """Return which places of a style image (1, 3, H, W) are repeated in it.
 
-    The weight of a position follows from its largest cosine with the positions far from it. The
-    strength follows from the mean of the weights, in which a position counts by its squared
-    deviation from the mean features; so an empty sky hardly counts.
+    The weight of a position rises from 0 to 1 with its largest cosine with positions far from it
+    (UNIQUE, REPEATED). The strength rises with the mean weight (ENOUGH). Positions whose features
+    are near the mean, as in an empty sky, hardly count in that mean.
     """
     size = scaled_size(size_of(style), long_enough(size_of(style), SIDE, LEAST))
     seen = extractor(resize(style, size), [LARGE])[LARGE]

@@ -146,8 +146,8 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
 def default_config(name: str, *, is_pair: bool = False) -> Any:
     """Return the settings that the command `name` has if no KEY=VALUE word is typed.
 
-    They include the values of its default preset. Its YAML file names that preset; if `is_pair`
-    (style_source is given), `compose` chooses it.
+    They include the values of its default preset: the one that the command's YAML file names, or,
+    if `is_pair` (style_source is given), experiment=paired.
     """
     command = commands()[name]
     given: Any = OmegaConf.load(command.file) if command.file.exists() else OmegaConf.create()

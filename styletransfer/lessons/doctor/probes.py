@@ -29,7 +29,10 @@ MEANT = "; if that is meant, say surrogates="
 
 
 def failed(what: str, error: Exception, change: str = "", **options: Any) -> Verdict:
-    """Return a fault that reports an error which a method raised."""
+    """Return a fault for an `error` of the examined code; its text begins with `what`.
+
+    Its advice is `cure`'s for this error, or else `change`.
+    """
     return fault(f"{what}{described(error)}", cure(error, change), error=error, **options)
 
 
