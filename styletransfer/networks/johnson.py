@@ -192,7 +192,9 @@ def padded(image: Tensor) -> Tensor:
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
-    """Copy the kernels of `trained` to `network`, and the mean scales and shifts of its styles.
+    """Copy the kernels of `trained` to `network`; give each style its mean scales and shifts.
+
+    The mean is that of the styles of `trained`.
 
     Kernels take long to learn, and styles differ mostly in scales and shifts: Dumoulin et al. 2017,
     section 3.2, train only new scales and shifts to add a style to a trained network.
