@@ -9,8 +9,9 @@ from hydra.core.utils import JobReturn
 from styletransfer.cli.errors import tell
 from styletransfer.errors import UserError
 
-# A folder's name that contains one of these is different for each job of a sweep.
-NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname}")
+# A folder's name that contains one of NUMBERED is different for each job of a sweep. One that
+# contains NAMED holds all keys and values of a job, so it is different if no value is listed twice.
+NUMBERED, NAMED = ("${hydra.job.num}", "${hydra.job.id}"), "${hydra.job.override_dirname}"
 
 
 def check_sweep(words: Sequence[str], dividing: Collection[str] = ()) -> None:
@@ -37,7 +38,8 @@ def check_sweep(words: Sequence[str], dividing: Collection[str] = ()) -> None:
     whole = typed.get("hydra.sweep", "")
     folder = typed.get("hydra.sweep.subdir", whole if "subdir" in whole else NUMBERED[0])
     if not any(name in folder for name in NUMBERED) and any(
-        f"${{{key}}}" not in folder or _repeats(one) for key, one in swept.items()
+        not (f"${{{key}}}" in folder or NAMED in folder) or _repeats(one)
+        for key, one in swept.items()
     ):
         raise UserError(f"hydra.sweep.subdir={folder} gives several jobs one folder; leave it out")
 

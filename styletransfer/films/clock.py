@@ -30,7 +30,8 @@ class Track:
         self.time: int | None = None  # corrected time of the newest packet
         self.end = 0  # corrected time at which that packet ends
         # In the file, the new recording's sound may begin before its frames. Until these frames
-        # come: the time at which the old sound ends, and the number of new packets that are late.
+        # come: the time at which the old sound ends, and the number of new packets that are moved
+        # to a later time, so that they begin after it.
         self.old_end: int | None = None
         self.early = 0
 

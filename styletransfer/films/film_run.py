@@ -79,6 +79,8 @@ class FilmRun:
     def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:
         self.config, self.film, self.folder = config, film, folder
         self.output = Path(config.output) if config.output else folder / PAINTED
+        # Whether CUDA graphs were used: by earlier runs of this film, then for each frame.
+        self.captured: list[bool] = []
         self.written = (RECORD, FRAMES, *(() if config.output else (PAINTED,)))
         if not film.path.is_dir():
             warn_if_typed("where content is no folder of frames", "fps")
@@ -114,7 +116,7 @@ class FilmRun:
             except (OSError, ValueError, RecursionError):
                 then = {}
             check_recipe(then, now, free)
-            now["config"]["captured"] = then["config"]["captured"] is True
+            self.captured = [then["config"]["captured"] is True]
         self._write_record()
 
     def _write_record(self) -> None:
@@ -140,7 +142,7 @@ class FilmRun:
             if self.job.pictures.sources
             else FrameOptimizer(self.job, config.frame_steps, config.temporal_weight)
         )
-        count, captured = 0, list[bool]()
+        count = 0
         bar, problem = self.film.bar(frames()), None
         try:
             for number, content in enumerate(bar):
@@ -150,7 +152,7 @@ class FilmRun:
                     if outcome.problem is not None:
                         raise UserError(f"frame {number + 1}: {outcome.problem}")
                     images.write(path, outcome.image, bit_depth=16)
-                    captured.append(outcome.captured)
+                    self.captured.append(outcome.captured)
                 # Read the painted frame from its file, so that a resumed film has the same bits.
                 painted = self._painted_frame(number)
                 if not config.independent:
@@ -165,9 +167,8 @@ class FilmRun:
                 raise
             problem = error
         bar.close()
-        if captured:  # whether CUDA graphs were used, not whether they were asked for
-            self.recipe["config"]["captured"] = any(captured)
-            self._write_record()
+        self.recipe["config"]["captured"] = any(self.captured)
+        self._write_record()
         if stop.asked is not None:
             logger.warning("stopped; run the same command to go on after frame %d", count)
         return count, problem

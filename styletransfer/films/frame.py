@@ -18,7 +18,8 @@ class Frame(NamedTuple):
     image: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], on the CPU
     time: Fraction  # in seconds from the film's start
     # Time until the next frame. For all frames of an animation, and for the last frame of any film:
-    # the duration in the file or, if there is none, 0.1 s in an animation, else 1 / rate.
+    # the duration in the file. If there is none (for an animation, none above 10 ms): 0.1 s in an
+    # animation, else 1 / rate.
     duration: Fraction
 
 

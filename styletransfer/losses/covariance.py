@@ -15,9 +15,9 @@ from styletransfer.losses.style import StyleMeasure
 # style's mean variance. This keeps the gradient finite: the slope of a square root is infinite at
 # 0, and the covariance of a network's channels is nearly singular.
 RIDGE = 1e-4
-# TINY is also added to each variance, which is then above 0 even if all features are constant. In
-# `wasserstein`, rounding may make eigenvalues negative, so they are clamped to at least TINY times
-# the ridge, the value that was added to the variances.
+# TINY is also added to each variance, which is then above 0 even if all features are constant. The
+# sum of both is called the ridge. In `wasserstein`, rounding may make eigenvalues negative, so they
+# are clamped to at least TINY times the ridge.
 TINY = 1e-12
 
 

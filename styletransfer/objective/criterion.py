@@ -29,7 +29,8 @@ class Criterion:
     #: In [0, 1]: the search for matches reads a blend of the content and the pastiche so far; this
     #: is the weight of the pastiche.
     painted_share: float
-    #: In [0, 1]: how freely each style paints calm places; None to use the style's `busyness`.
+    #: In [0, 1]: how far style losses replace match losses in calm places; None to use `busyness`
+    #: of `calm.py`, a measure of the style.
     calm_freedom: float | None
     seamless: bool  #: whether each edge of the pastiche continues at the opposite edge
 

@@ -30,11 +30,11 @@ APART = 5
 # (unique) if its largest cosine is at most UNIQUE, and weight 1 (repeated) if it is at least
 # REPEATED. Between the two the weight rises linearly.
 UNIQUE, REPEATED = 0.35, 0.5
-# The strength of a style is 1 if the mean weight of its positions is at least ENOUGH. Below, it
-# falls linearly to 0.
+# The strength of a style is 1 if the mean weight of its positions, see `repetition`, is at least
+# ENOUGH. Below, it falls linearly to 0.
 ENOUGH = 0.3
-# Factors on style losses at LARGE: ELSEWHERE for the regions, IN_CALM for their calm places. Large
-# shapes look right in skies, but in other places they would cover eyes and mouths.
+# Factors on style losses at LARGE: ELSEWHERE for whole regions, IN_CALM for the additional losses
+# of calm places. Large shapes look right in skies, but in other places they would cover eyes.
 ELSEWHERE, IN_CALM = 0.4, 2.0
 
 

@@ -38,7 +38,7 @@ class LBFGS:
         # last gradient. They are on the CPU.
         self.products = torch.zeros(slots, 2, slots + 1, dtype=shift.dtype)
         self.order: list[int] = []  # slots of the pairs, the oldest first
-        self.last: int | None = None  # slot of the last step; None before the first
+        self.last: int | None = None  # slot of the newest step, not yet a pair
 
     @torch.no_grad()
     def step(self) -> None:

@@ -96,7 +96,7 @@ class Recording:
     Attributes:
         spare: path of the pastiche if `picture` cannot be written.
         written: names of the files that the run may write in its folder.
-        goes_on: whether the folder already holds this run, which is then resumed.
+        goes_on: whether resume=auto and the folder holds a begun run, which is then resumed.
         picture: path of the pastiche. `end` sets it to `spare` if the given path cannot be written,
             or if the run gave up and a file exists at the given path.
         outcome: result of the run, set by `end`.
@@ -132,7 +132,7 @@ class Recording:
 
     def begin(self) -> None:
         """Continue the run from its checkpoint, if any; start progress bar, metrics and clock."""
-        # Seconds of earlier processes, from the checkpoint, minus those in `clock_stopped` blocks.
+        # Seconds of earlier processes, minus those that this one spends in `clock_stopped` blocks.
         self._before = 0.0
         if self.checkpoint.exists():
             self._load()

@@ -35,7 +35,7 @@ class Control:
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
-        """The words that the key accepts, the default first; empty if it accepts no words.
+        """The words that the key accepts, the default first if it is a word; empty if none.
 
         A key that accepts a path may also accept words.
         """

@@ -46,14 +46,14 @@ SECONDS = r"\d{1,6}(\.\d{1,6})?"  # regular expression of a time in seconds
 MOST_HASHES = 64  # if a key of a recipe has more input files, it is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
 # The command `apply` paints sketches, and films if `style_source` is not set. BOTH: the page's keys
-# that are also keys of `apply`. ACTING: the page's keys that have an effect on a film in `apply`,
-# see `network_values`; drawn regions have none, because they would not move with the film. STEADY:
+# that are also keys of `apply`. ACTING: the page's keys that are used for a film in `apply`, see
+# `network_values`; drawn regions are not, because they would not move with the film. STEADY:
 # value of the key `steady` of `apply`, the weight of the previous painted frame in the next.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 ACTING = BOTH - {*BRUSHED, "region_styles"} | {"content", SOURCE, WEIGHT, "style_scale"}
 STEADY = 0.6
-# If `style_source` is set: the page's keys that have an effect on a film (COPYING) and on a picture
-# (COPYING_PICTURES), and the values that `color` may have.
+# If `style_source` is set: the page's keys that are used for a film (COPYING) and for a picture
+# (COPYING_PICTURES), and the values that `color` may have. Other keys keep their defaults.
 COPYING = {"content", "style", SOURCE, "size", "color", "color_strength", "style_scale"}
 COPYING_PICTURES = COPYING | {"style_rotation", "content_regions", "region_styles", "protect"}
 COPYING_COLORS = ("style", "content_luminance", "content_palette")
@@ -135,7 +135,7 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
     (KeyError: a key is missing, because another version of the package recorded `values`.)
     """
     shown, default, acting = shown_values(values, shelf), defaults(), set(CONTROLS)
-    if values[SOURCE] is not None:  # then only COPYING_PICTURES have an effect
+    if values[SOURCE] is not None:  # then only COPYING_PICTURES are used
         default, acting = default | {"color": COPYING_COLORS[0]}, COPYING_PICTURES
     return {key: shown[key] for key in CONTROLS if key in acting and values[key] != default[key]}
 
@@ -183,7 +183,7 @@ def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> Ru
 
     A photograph is painted by `train`; with `sketch`, it is painted by `apply` with the style
     network for any style. A film is painted by `film` if `style_source` is set, otherwise by
-    `apply` with the same network. Values of keys that then have no effect are left out.
+    `apply` with the same network. Values of keys that are not used then are left out.
 
     (UserError: a key is unknown, a control cannot have a value, two settings exclude each other, or
     the command line would refuse the settings.)

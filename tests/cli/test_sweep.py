@@ -56,6 +56,7 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
 
 
 NAME = "${hydra.job.name}"
+NAMED = "${hydra.job.override_dirname}"
 
 
 @pytest.mark.slow
@@ -70,6 +71,7 @@ NAME = "${hydra.job.name}"
         (["-m", "seed=1,2", "hydra.sweep.subdir=x"], "hydra.sweep.subdir=x gives several"),
         (["-m", "seed=1,2", f"hydra.sweep.subdir={NAME}"], f"hydra.sweep.subdir={NAME} gives"),
         (["-m", "seed=1,1", "hydra.sweep.subdir=${seed}"], "hydra.sweep.subdir=${seed} gives"),
+        (["-m", "seed=1,1", f"hydra.sweep.subdir={NAMED}"], f"hydra.sweep.subdir={NAMED} gives"),
         (["-m", "seed=1,2", "hydra.sweep={subdir:x}"], "hydra.sweep.subdir={subdir:x} gives"),
         (["-m", "size=24,big"], "size: Value 'big' of type 'str' could not be converted"),
         (["-m", "seed=glob(*)"], "there is no job: a key is to be swept over no value"),

@@ -39,3 +39,8 @@ def test_a_film_says_whether_it_was_captured(is_captured, monkeypatch):
         told = json.loads(Path("run/film.json").read_text())["config"]["captured"]
         word = "captured=true" in carried(Path("run/painted.mp4"))["command"]
         assert (told, word) == (is_captured, is_captured)
+    if is_captured:  # a missing frame that is painted without graphs does not change that
+        Path("run/frames/000001.png").unlink()
+        monkeypatch.setattr(run, "captured_on_cuda", refused)
+        film(config, Path("run"))
+        assert json.loads(Path("run/film.json").read_text())["config"]["captured"]

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from styletransfer.lessons import graph
 from styletransfer.objective.whole import Objective
 
-PRIOR = "total_variation"  # name of the only loss that reads the image itself, not features
+PRIOR = "total_variation"  # name of the only loss here that reads the image itself, not features
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ class Shard:
         self.pictures += 1
 
     def _copy(self, member: tarfile.TarInfo, info: tarfile.TarInfo) -> None:
-        # The data is copied first, to find its true size, which the new header needs.
+        # The data is copied first, so that a member that is cut off fails before its header.
         with TemporaryFile(dir=Path(str(self._made.name)).parent) as file:
             self._archive.copy(member, file)
             self._add(info, file)
