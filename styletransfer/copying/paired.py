@@ -3,10 +3,11 @@
 The content image is to be painted. For each of its pixels, a search finds the most similar pixel of
 the photographs that have a painting. The painting's pixel at the same row and column is copied.
 This method is image analogies (Hertzmann et al. 2001), and the search is PatchMatch (Barnes et al.
-2009). Strokes stay whole for three reasons. Each pixel tries the matches of its neighbours. Where
-the photograph has little detail, whole blocks are copied, see `pieces.py`. And the search is
-repeated; it then also compares patches of the picture copied so far with patches of the paintings,
-as in StyLit (Fiser et al. 2016).
+2009). Strokes stay whole for four reasons. Each pixel tries the matches of its neighbours. If a
+texture such as halftone is fixed to the painting's page, a match has the same place in the texture,
+see `screens.py`. Where the photograph has little detail, whole blocks are copied, see `pieces.py`.
+And the search is repeated; it then also compares patches of the picture copied so far with patches
+of the paintings, as in StyLit (Fiser et al. 2016).
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +21,10 @@ from torch.nn.functional import adaptive_avg_pool2d, pad
 from styletransfer.copying.copied import Refinement
 from styletransfer.copying.patches import Axes, PatchSearch, patches
 from styletransfer.copying.pieces import Seams, join
+from styletransfer.copying.screens import Screen
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.inputs import Correspondence, Inputs
-from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
+from styletransfer.pictures.images import blurred, luma, resize, scaled_size, size_of
 
 # These are compared: the colours of two blurred copies of a picture, with the standard deviations
 # COLORS in pixels; and the difference of two blurred copies of its lightness, with the standard
@@ -45,7 +47,6 @@ CONTENT_SIDE, STYLE_SIDE, LEAST = 512, 1024, 32
 # Number of steps that the progress bar shows for `correspondence`: one that computes the values of
 # all pixels, 1 + ROUNDS searches, and one that computes the matches at full size.
 PARTS = 3 + ROUNDS
-LUMA = (0.299, 0.587, 0.114)
 # `agreement` reduces the photograph to FIT_SIDE pixels along its longer side, and divides both
 # pictures into cells, FIT_CELLS along the longer side. They form a chessboard with FIT_PARTS fields
 # along each side. FIT_AXES principal components describe a cell. The penalty of the ridge
@@ -75,7 +76,8 @@ class Photographs:
         seen = list(map(self._seen, self.sources))
         kinds = zip(zip(*seen, strict=True), WEIGHTS, strict=True)
         self.axes = [Axes.of(maps, weight, AXES) for maps, weight in kinds]
-        self.keys = torch.cat(list(map(self._guides, seen)))
+        self.screen = Screen.of(pictures.styles, pictures.sources)
+        self.keys = torch.cat(list(map(self._guides, self.sources, seen)))
         shown = list(map(patches, self.painted))
         self.texture = Axes.of(shown, PATCH_WEIGHT, PATCH_AXES)
         self.shown = torch.cat([self.texture.along(one, size_of(one)) for one in shown])
@@ -101,7 +103,7 @@ class Photographs:
         searches. The result does not depend on torch's global random generator.
         """
         search = PatchSearch.over(content, self.sources, self.pictures.regions)
-        wanted, keys = self._guides(self._seen(content)), self.keys
+        wanted, keys = self._guides(content, self._seen(content)), self.keys
         if any(distances):
             lengths = torch.tensor([height * width for height, width in search.cells])
             apart = torch.tensor(distances).repeat_interleave(lengths)[:, None].to(keys)
@@ -134,16 +136,16 @@ class Photographs:
 
     def _seen(self, image: Tensor) -> list[Tensor]:
         """Return what is compared of an image: a list of (1, C, h, w), one for each of WEIGHTS."""
-        luma = (image * image.new_tensor(LUMA).view(1, 3, 1, 1)).sum(1, True)
-        fine, wide = (blurred(luma, deviation) for deviation in EDGES)
+        fine, wide = (blurred(luma(image), deviation) for deviation in EDGES)
         features = self.extractor(image.to(self.extractor.dtype), LAYERS)
         colors = [blurred(image, deviation) for deviation in COLORS]
         return [*colors, fine - wide, _position(image), *(features[one].float() for one in LAYERS)]
 
-    def _guides(self, seen: Sequence[Tensor]) -> Tensor:
-        """Return the values (pixels, D) by which pixels are compared; `seen`: see `_seen`."""
-        size, kinds = size_of(seen[0]), zip(self.axes, seen, strict=True)
-        return torch.cat([axes.along(maps, size) for axes, maps in kinds], 1)
+    def _guides(self, image: Tensor, seen: Sequence[Tensor]) -> Tensor:
+        """Return the values (pixels, D) by which an image's pixels are compared; see `_seen`."""
+        kinds, size = zip(self.axes, seen, strict=True), size_of(image)
+        values = [axes.along(maps, size) for axes, maps in kinds]
+        return torch.cat([*values, self.screen.phases(image, self.factor)], 1)
 
 
 def correspondence(

@@ -1,7 +1,8 @@
-"""Copies pieces of a painting whole, so that regular textures such as halftone are not torn apart.
+"""Copies pieces of a painting whole, so that textures such as hatching by hand are not torn apart.
 
 Where a photograph has little detail, many matches are about equally good. If each pixel chose
-alone there, the phases of a halftone or of hatching would mix. Therefore blocks of pixels also try
+alone there, lines would break. (`screens.py` keeps textures with a constant period; these need no
+constant period.) Therefore blocks of pixels also try
 a common offset from pixel to match, as in shift maps (Pritch et al. 2009). A block takes the offset
 if this lowers the sum of the costs of all matches and of all seams. A seam lies between
 neighbouring pixels whose matches are not neighbours. Its cost is the difference between the painted

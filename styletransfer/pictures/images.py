@@ -305,3 +305,8 @@ def resampled(picture: Picture, resample: Callable[[Tensor], Tensor]) -> Picture
     premultiplied = resample(picture.rgb * picture.alpha)
     visible = alpha.clamp_min(1e-3)  # a divisor must not be 0; a lower alpha is invisible
     return replace(picture, rgb=(premultiplied / visible).clamp(0.0, 1.0), alpha=alpha)
+
+
+def luma(image: Tensor) -> Tensor:
+    """Return the luma (B, 1, H, W) of an image (B, 3, H, W), with the weights of BT.601."""
+    return (image * image.new_tensor((0.299, 0.587, 0.114)).view(1, 3, 1, 1)).sum(1, True)

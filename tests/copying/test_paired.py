@@ -12,6 +12,7 @@ from styletransfer import stylize
 from styletransfer.copying import paired
 from styletransfer.copying.copied import Refinement, copied, pixels
 from styletransfer.copying.paired import FITS, Photographs, agreement, correspondence
+from styletransfer.copying.screens import Screen
 from styletransfer.job.prepare import prepare
 from styletransfer.objective.inputs import Correspondence, Inputs, Region, StylePart
 from styletransfer.pictures import images
@@ -66,9 +67,10 @@ def test_the_painted_photograph_comes_back_as_it_was_painted(tiny_vgg):
 def test_a_moved_photograph_gets_its_painting_moved():
     whole = photo(0, 40, 64)
     key, frame = whole[..., :56], whole[..., 8:]
-    made = copied(matched(frame, [key]), [painted(key)])
-    difference = avg_pool2d(made - painted(key).roll(-8, 3), 4)[..., 1:-1, 1:-3].abs()
-    assert difference.mean() < 0.03  # one colour for all has 0.15
+    pictures = Inputs(frame, (key.flip(1),), EVERYWHERE, sources=(key,))
+    made = copied(correspondence(tiny_network(VGG19).float(), pictures), pictures.styles)
+    difference = avg_pool2d(made - frame.flip(1), 4)[..., 1:-1, 1:-3].abs()
+    assert difference.mean() < 0.03  # one colour for all has 0.14
 
 
 def test_each_region_is_painted_from_its_style():
@@ -109,6 +111,60 @@ def test_a_texture_of_the_page_keeps_its_period(shape):
     made = pixels(correspondence(tiny_network(VGG19).float(), pictures), [page])
     assert (made[..., 4:, :] - made[..., :-4, :]).abs().mean() < 0.02
     assert (made[..., 4:] - made[..., :-4]).abs().mean() < 0.02
+
+
+def turns(height, width, down, right):
+    """Return a wave (height, width) from 0 to 1, of `down` and `right` cycles per pixel."""
+    y, x = torch.arange(height)[:, None], torch.arange(width)
+    return torch.cos(2 * torch.pi * (down * y + right * x)) / 2 + 0.5
+
+
+SCREENS = {
+    "lines": lambda *size: turns(*size, 0.19, 0),
+    "hatching": lambda *size: turns(*size, 0.13, -0.16),
+    "dots": lambda *size: (turns(*size, 0.15, 0.08) + turns(*size, -0.08, 0.15)) / 2,
+}
+
+
+def inked(photograph, screen):
+    """Return a print: paper where a photograph is lighter than a `screen` (H, W), else ink."""
+    light = photograph.mean(1, keepdim=True).expand(1, 3, -1, -1)
+    return ((light - screen) * 4 + 0.5).clamp(0, 1)
+
+
+@pytest.mark.parametrize("size", [(64, 72), (96, 112)], ids=["searched", "reduced"])
+@pytest.mark.parametrize("shape", SCREENS)
+def test_a_screen_stays_at_its_place_of_the_page(shape, size, monkeypatch):
+    """Check prints of two different photographs; lines of another phase would differ everywhere."""
+    monkeypatch.setattr(paired, "CONTENT_SIDE", 72)
+    screen = SCREENS[shape](*size)
+    key, frame = (photo(seed, *size) for seed in (2, 3))
+    pictures = Inputs(frame, (inked(key, screen),), EVERYWHERE, sources=(key,))
+    made = pixels(correspondence(tiny_network(VGG19).float(), pictures), pictures.styles)
+    truth = inked(frame, screen)
+    assert (made - truth).square().mean() < 0.6 * (truth.mean() - truth).square().mean()
+
+
+def striped(photograph):
+    """Return a photograph of something with stripes, which are no texture of a page."""
+    return photograph * (0.4 + 0.6 * turns(*photograph.shape[2:], 0.1, 0.17))
+
+
+@pytest.mark.parametrize(
+    ("painting", "photograph"),
+    [
+        (painted(striped(photo(0, 64, 64))), striped(photo(0, 64, 64))),
+        (photo(0, 64, 64).flip(1), photo(0, 64, 64)),
+        (picture(0, 64, 64), photo(0, 64, 64)),
+        ((photo(0, 64, 64) * 3).round() / 3, photo(0, 64, 64)),
+        (picture(0, 256, 256) + 0.06 * turns(256, 256, 0.25, 0), photo(0, 256, 256)),
+        (torch.ones(1, 3, 64, 64), photo(0, 64, 64)),
+        (torch.ones(1, 3, 1, 7), torch.ones(1, 3, 1, 7)),
+    ],
+    ids=["stripes of the thing", "colours", "noise", "flat", "faint", "empty", "one row"],
+)
+def test_what_is_no_screen(painting, photograph):
+    assert Screen.of([painting], [photograph]).frequencies.shape == (0, 2)
 
 
 @pytest.mark.parametrize(
