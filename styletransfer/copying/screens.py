@@ -35,6 +35,9 @@ class Screen:
     #: (n, 2), float64, in cycles per pixel, down and right; n is 0 if there is no screen
     frequencies: Tensor
 
+    def __bool__(self) -> bool:
+        return len(self.frequencies) > 0
+
     @classmethod
     @torch.no_grad()
     def of(cls, paintings: Sequence[Tensor], photographs: Sequence[Tensor]) -> Self:

@@ -62,7 +62,8 @@ class FrameCopier:
 
     These paint the photographs in `style_source`. Where the motion is reliable, a pixel is copied
     from the position of the same object in the previous frame, moved by fractions of a pixel;
-    otherwise, a search finds the position. Colours always come from a painting, never from a
+    otherwise, and if the paintings have a screen such as halftone, a search finds the position.
+    Colours always come from a painting, never from a
     painted frame, so the film stays crisp. The search alone paints the first frame, the first after
     a cut, and each key: a frame that is one of the photographs.
 
@@ -179,14 +180,16 @@ class FrameCopier:
         """Return the matches of a reduced frame, and whether some come from the frame `near`.
 
         `near` is the frame before or after it. Its matches, moved by the motion, are used where the
-        motion is reliable, except for a key and across a cut.
+        motion is reliable, except for a key and across a cut. They are not used either if the
+        paintings have a screen: it is fixed to the page, and does not move with things.
         """
         carried = None
         with interruptible():
             if near is not None and number not in self.keys:
                 motion = motion_between(frame, near[0])
                 if not motion.is_cut:
-                    carried = moved(near[1], motion), motion.reliability[0, 0].cpu() > RELIED
+                    is_relied = motion.reliability[0, 0].cpu() > RELIED
+                    carried = moved(near[1], motion), is_relied & (not self.photographs.screen)
             found = self.photographs.match(frame, carried, self._distances(number))
         return found, carried is not None
 

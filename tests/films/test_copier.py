@@ -124,6 +124,20 @@ def test_strokes_stay_on_what_they_are_on(job, tmp_path):
     assert (made[3] - followed)[..., 4:-4, 4:-8].abs().mean() < 2 / 255
 
 
+def printed(photograph):
+    """Return a print of a frame in lines, which are broader where the frame is darker."""
+    lines = torch.cos(2 * torch.pi * 0.23 * (torch.arange(40)[:, None] + torch.arange(48)))
+    return (
+        ((photograph.mean(1, keepdim=True) - lines / 2) * 4 + 0.5).clamp(0, 1).expand(1, 3, 40, 48)
+    )
+
+
+def test_printed_lines_stay_on_the_page_while_things_move(here, tiny_vgg, tmp_path):
+    made = painted_film(job_of([(filmed(0), printed(filmed(0)))]), tmp_path, CLIP)
+    truth = printed(filmed(3))
+    assert (made[3] - truth).square().mean() < 0.3 * (truth.mean() - truth).square().mean()
+
+
 @pytest.mark.slow
 def test_frames_before_the_painted_one_follow_it_too(here, tiny_vgg, tmp_path, capfd):
     job, flow = job_of([(filmed(3), painting(filmed(3)))]), torch.zeros(1, 2, 40, 48)
