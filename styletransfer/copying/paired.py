@@ -113,9 +113,12 @@ class Photographs:
         search.begin(keys, wanted)
         search.improve(keys, wanted)
         told()
-        both, seams = torch.cat([keys, self.shown], 1), Seams(search, wanted, self.shown)
+        both = torch.cat([keys, self.shown], 1)
+        # With a screen, matches are in phase, and `join` would change nothing that is seen.
+        seams = None if self.screen else Seams(search, wanted, self.shown)
         for _ in range(ROUNDS):
-            join(search, keys, wanted, seams)
+            if seams is not None:
+                join(search, keys, wanted, seams)
             made = patches(search.pixels(self.painted))
             search.improve(both, torch.cat([wanted, self.texture.along(made, size_of(made))], 1))
             told()
