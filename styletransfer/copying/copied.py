@@ -94,16 +94,17 @@ class Refinement:
                 is_better = cost < least[at]
                 better = at[is_better]
                 best[:, better], least[better] = places[:, better], cost[is_better]
-        return _matches(best, search)
+        return replace(_matches(best, search), in_phase=found.in_phase)
 
 
 def copied(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
     """Return the picture (1, 3, H, W) that is copied from the paintings `styles`.
 
-    After a blur, it is about equal to the mean of overlapping copied patches; see TONE.
+    It is the mean of overlapping copied patches if these are in phase. Otherwise, such a mean would
+    blur textures, and the picture is only about equal to it after a blur; see TONE.
     """
-    picture = pixels(found, styles)
-    return (picture + blurred(_mean_of_patches(found, styles) - picture, TONE)).clamp(0, 1)
+    picture, mean = pixels(found, styles), _mean_of_patches(found, styles)
+    return (mean if found.in_phase else picture + blurred(mean - picture, TONE)).clamp(0, 1)
 
 
 def pixels(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from styletransfer.copying.copied import pixels
+from styletransfer.copying.copied import copied, pixels
 from styletransfer.copying.paired import Photographs
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import crossfade
@@ -161,7 +161,8 @@ class FrameCopier:
     def _copied(self, found: Correspondence, content: Tensor) -> Tensor:
         """Return the picture (1, 3, H, W) that is copied from the matches `found` of a frame."""
         places = self.photographs.full_size(found, content)
-        return pixels(places, self.pictures.styles).clamp(0, 1)
+        made = copied if places.in_phase else pixels
+        return made(places, self.pictures.styles).clamp(0, 1)
 
     def follow(self, content: Tensor, _: Tensor) -> None:
         """Store the input frame `content` and its matched positions, for the next frame."""
@@ -262,7 +263,7 @@ class FrameCopier:
         try:
             tensors = load_file(self._path(name))
             cells = list(map(size_of, self.photographs.sources))
-            found = Correspondence(tensors["places"], cells)
+            found = Correspondence(tensors["places"], cells, bool(self.photographs.screen))
             return found, int(tensors["since"]), tensors["apart"].tolist()
         except (OSError, SafetensorError, KeyError):
             return None, -1, [0.0] * (self.number + 1)

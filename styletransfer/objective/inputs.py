@@ -113,6 +113,8 @@ class Correspondence:
     #: column of the matched cell in the grid of this style image.
     places: Tensor
     cells: list[tuple[int, int]]  #: (height, width) of each style image's grid, in cells
+    #: Whether the textures of overlapping copied patches agree, so that their mean keeps textures.
+    in_phase: bool = False
 
     @property
     def size(self) -> Size:
@@ -131,7 +133,7 @@ class Correspondence:
 class Repetition:
     """A repetition says which places of a style image occur in it more than once."""
 
-    weights: Tensor  #: (1, 1, h, w) in [0, 1]; 0 where the style image's pixels occur only once
+    weights: Tensor  #: (1, 1, h, w) in [0, 1]; 0 where no distant place looks alike
     strength: float  #: in [0, 1]: 0 if nothing is repeated, 1 if much of the picture is repeated
 
 
