@@ -41,7 +41,7 @@ _NOISE = bytes(range(1, 255))
 _KEPT = (b"tRNS", b"cICP", b"sRGB", b"gAMA", b"cHRM", b"eXIf")
 # WebP's chunk of metadata -> the bit in the header that says that the file has this chunk.
 _WEBP_FLAGS = {b"ICCP": 0x20, b"EXIF": 0x08, b"XMP ": 0x04}
-_MAX_CHUNK = 2**20  # largest chunk of metadata in bytes that Pillow reads
+_MAX_CHUNK = 2**20  # a chunk of _KEPT with more bytes is left out of the copy
 _MAX_PROFILE = 2**24  # largest ICC profile in bytes that is read
 
 

@@ -61,7 +61,7 @@ class Picture:
 
     @classmethod
     def of(cls, read: formats.Read, name: str) -> Self:
-        """Make a picture of the arrays that `formats.read` has returned."""
+        """Make a picture of the arrays that `formats.read` or `read_image` has returned."""
         rgb, alpha = read
         opacity = None if alpha is None else torch.from_numpy(alpha)[None]
         return cls(torch.from_numpy(rgb)[None], opacity, name)

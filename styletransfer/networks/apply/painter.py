@@ -132,7 +132,7 @@ class Painter:
         return self.division.composed(content, partial(self._painted, content, image))
 
     def _painted(self, content: Tensor, image: Tensor, style: int | None) -> Tensor:
-        """Return the whole pastiche in the style number `style`, or in a blend of all for None.
+        """Return the whole pastiche in the style number `style`; None stands for `self.blend`.
 
         `image` is the content on the network's device.
         """

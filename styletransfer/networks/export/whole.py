@@ -97,7 +97,7 @@ def filters(size: int | torch.SymInt, wanted: int | torch.SymInt) -> Tensor:
 
 
 def color_statistics(image: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean (3, 1) and covariance (3, 3), in float64, of the colours of (1, 3, H, W)."""
+    """Return the mean (3, 1) of the colours of (1, 3, H, W), and in float64 their covariance (3, 3)."""
     colors = image.flatten(2)[0]
     mean = colors.mean(1, keepdim=True)
     centred = colors - mean
