@@ -97,7 +97,7 @@ def filters(size: int | torch.SymInt, wanted: int | torch.SymInt) -> Tensor:
 
 
 def color_statistics(image: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the colours' mean (3, 1), and in float64 their covariance (3, 3); image (1, 3, H, W)."""
+    """Return mean (3, 1) and, in float64, covariance (3, 3) of the colours of (1, 3, H, W)."""
     colors = image.flatten(2)[0]
     mean = colors.mean(1, keepdim=True)
     centred = colors - mean
