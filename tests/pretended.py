@@ -83,7 +83,8 @@ class Pretended(Tensor):
         kwargs = dict(kwargs or {})
         check(func, args, kwargs)
         is_fetched = torch.device(kwargs.get("device") or GPU).type == "cpu"
-        count(func, args, is_fetched)
+        if name := waiting(func, args, is_fetched):
+            Pretended.waits[name] += 1
         if kwargs.get("device") is not None:
             kwargs["device"] = CPU
         own = {id(x.held): x for x in tree_leaves((args, kwargs)) if isinstance(x, Pretended)}
@@ -126,16 +127,15 @@ def check(func, args, kwargs):
         raise RuntimeError(f"{func}: expected a 'cuda' device type for generator but found 'cpu'")
 
 
-def count(func, args, is_fetched):
-    """Count an operation in `Pretended.waits` if the CPU waits for its result."""
+def waiting(func, args, is_fetched):
+    """Return the name in WAITING of an operation whose result the CPU waits for; else None."""
     name = func.overloadpacket.__name__
     masks = [x for x in tree_leaves(args[1:2]) if getattr(x, "dtype", None) == torch.bool]
-    if is_fetched or (name == "copy_" and is_apart(args[0])):
+    if is_fetched or (name == "copy_" and is_apart(args[0]) and isinstance(args[1], Pretended)):
         name = "to the CPU"
     elif name.startswith("index") and masks:
         name = "nonzero"
-    if name in WAITING:
-        Pretended.waits[name] += 1
+    return name if name in WAITING else None
 
 
 class Move(Function):

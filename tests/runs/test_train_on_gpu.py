@@ -9,7 +9,8 @@ import pretended
 import pytest
 import torch
 from helpers import MODES, ROOT, call, composed, picture, record_of, stop_after
-from optimize.test_captured import refused, tape
+from optimize.test_captured import refused
+from recorded import recorded
 
 from styletransfer import iterate, stylize
 from styletransfer.copying import paired
@@ -132,11 +133,11 @@ CAPTURED = ["experiment=tiny", "device=cuda", "captured=true"]
 @pytest.mark.parametrize(
     ("capture", "words", "is_captured"),
     [
-        (tape, [], True),
+        (recorded, [], True),
         (refused, [], False),
-        pytest.param(tape, ["loss_mode=tensor_hook"], False, marks=pytest.mark.slow),
-        (tape, ["device=cpu"], False),
-        pytest.param(tape, ["tile=16", "size=64"], False, marks=pytest.mark.slow),
+        pytest.param(recorded, ["loss_mode=tensor_hook"], False, marks=pytest.mark.slow),
+        (recorded, ["device=cpu"], False),
+        pytest.param(recorded, ["tile=16", "size=64"], False, marks=pytest.mark.slow),
     ],
     ids=["captured", "it failed", "hooks", "on the CPU", "tiles"],
 )
@@ -154,7 +155,7 @@ def test_a_recipe_says_whether_evaluations_were_captured(
     assert found == Path("run/pastiche.png").absolute()
 
 
-@pytest.mark.parametrize(("capture", "is_captured"), [(tape, True), (refused, False)])
+@pytest.mark.parametrize(("capture", "is_captured"), [(recorded, True), (refused, False)])
 def test_a_result_says_whether_it_was_captured(capture, is_captured, monkeypatch):
     monkeypatch.setattr(run, "captured_on_cuda", capture)
     tiny = {"size": 32, "steps": 2, "experiment": "tiny", "device": "cuda"}
