@@ -34,7 +34,7 @@ def test_evaluation_and_convolutions_are_captured(monkeypatch):
     captured = []
 
     def counted(device, work):
-        captured.append(work)
+        captured.append(device)
         return recorded(device, work)
 
     monkeypatch.setattr(bench, "captured_on_cuda", counted)
