@@ -83,8 +83,7 @@ class Pretended(Tensor):
         kwargs = dict(kwargs or {})
         check(func, args, kwargs)
         is_fetched = torch.device(kwargs.get("device") or GPU).type == "cpu"
-        if name := waiting(func, args, is_fetched):
-            Pretended.waits[name] += 1
+        count(func, args, is_fetched)
         if kwargs.get("device") is not None:
             kwargs["device"] = CPU
         own = {id(x.held): x for x in tree_leaves((args, kwargs)) if isinstance(x, Pretended)}
@@ -125,6 +124,12 @@ def check(func, args, kwargs):
     generator = kwargs.get("generator")
     if generator is not None and generator.device.type == "cpu":
         raise RuntimeError(f"{func}: expected a 'cuda' device type for generator but found 'cpu'")
+
+
+def count(func, args, is_fetched):
+    """Count an operation in `Pretended.waits` if the CPU waits for its result."""
+    if name := waiting(func, args, is_fetched):
+        Pretended.waits[name] += 1
 
 
 def waiting(func, args, is_fetched):

@@ -28,11 +28,10 @@ class Recording(TorchDispatchMode):
     def __init__(self, device):
         super().__init__()
         self.is_gpu = torch.device(device).type == "cuda"
-        # Operation, arguments as functions that return them, and new results. A result that is a
-        # view of an argument, or the argument itself, is not a new one.
+        # (Operation, its arguments as functions that return them, its `fresh` results)
         self.operations = []
-        self.own, self.of_cpu = {}, {}  # address -> memory allocated during the capture
-        self.changed = []  # (earlier memory that the capture writes to, copy of its values)
+        self.of_cpu = {}  # address -> tensor of the CPU that was made during the capture
+        self.changed = []  # (tensor that an operation wrote to, copy of its values before)
 
     @classmethod
     def _should_skip_dynamo(cls):  # else torch would import its compiler, which takes seconds
@@ -47,37 +46,30 @@ class Recording(TorchDispatchMode):
             return made
         is_fetched = place is not None and place.type == "cpu" and self.is_gpu
         if name := waiting(func, args, is_fetched):
-            raise RuntimeError(f"{func}: a capture cannot wait for the CPU ({name})")
+            raise RuntimeError(f"{func}: the CPU cannot wait during a capture ({name})")
         given = tree_map(self.argument, (args, kwargs))
         for argument, value in zip(schema.arguments, args, strict=False):
             is_written = argument.alias_info is not None and argument.alias_info.is_write
-            for x in tensors(value) if is_written else ():
-                if address(x) not in self.own:
-                    self.changed.append((x.detach(), x.clone()))
+            if is_written:
+                self.changed += [(x.detach(), x.clone()) for x in tensors(value)]
         made = func(*args, **kwargs)
-        results = [made] if len(schema.returns) == 1 else made
-        new = []
-        for result, value in zip(schema.returns, results, strict=True):
-            new.append([] if result.alias_info else [x.detach() for x in tensors(value)])
-            self.own |= {address(x): x for x in new[-1]}
+        new = [x.detach() for x in fresh(schema, made)]
         self.operations.append((func, given, new))
         return made
 
     def argument(self, x):
         """Return a function that returns the argument `x` of an operation at each replay.
 
-        Memory that was allocated before the capture is not kept alive.
+        Only the results of operations are kept alive, not what was there before the capture.
         """
         if not isinstance(x, Tensor):
             return lambda: x
         if self.is_gpu and not isinstance(x, Pretended):
             if x.dim():
                 raise RuntimeError("a capture cannot copy a tensor from the CPU to the GPU")
-            return partial(torch.clone, x.clone())  # a number
+            return partial(values, x.clone())  # a number
         if address(x) in self.of_cpu:
             raise RuntimeError("a capture cannot copy a tensor from the CPU to the GPU")
-        if address(x) in self.own:
-            return x.detach  # a new tensor in the same memory: this one's size stays as it is now
         held = values(x)
         layout = held.storage_offset(), held.size(), held.stride()
         found = partial(at, StorageWeakRef(held.untyped_storage()), held.dtype, layout)
@@ -87,25 +79,30 @@ class Recording(TorchDispatchMode):
         """Repeat all operations."""
         for func, given, new in self.operations:
             args, kwargs = tree_map(lambda get: get(), given)
-            made = func(*args, **kwargs)
-            results = [made] if len(new) == 1 else made
-            for kept, value in zip(new, results, strict=True):
-                for x, again in zip(kept, tensors(value), strict=bool(kept)):
-                    x.copy_(again)
+            again = fresh(func._schema, func(*args, **kwargs))
+            for x, value in zip(new, again, strict=True):
+                x.copy_(value)
 
     def forget(self):
         """Make what was computed during the capture undefined: CUDA computes it at each replay."""
         for before, copy in reversed(self.changed):
             before.copy_(copy)
         for _, _, new in self.operations:
-            for x in tree_leaves(new):
+            for x in new:
                 x.fill_(float("nan") if x.is_floating_point() else 0)
-        self.changed, self.of_cpu, self.own = [], {}, {}
+        self.changed, self.of_cpu = [], {}
 
 
 def tensors(nested):
     """Return the tensors in nested lists and tuples."""
     return [x for x in tree_leaves(nested) if isinstance(x, Tensor)]
+
+
+def fresh(schema, made):
+    """Return the results `made` of an operation, except arguments and views of arguments."""
+    results = [made] if len(schema.returns) == 1 else made or ()
+    pairs = zip(schema.returns, results, strict=True)
+    return tensors([value for result, value in pairs if result.alias_info is None])
 
 
 def address(x):
@@ -122,9 +119,9 @@ def at(memory, dtype, layout):
 
 
 def recorded(device, work):
-    """Record `work`, as `captured_on_cuda` does; return a function that replays it, and its outputs.
+    """Record `work`; return a function that replays it, and its outputs.
 
-    As there, a first call is not recorded.
+    As in `captured_on_cuda`, whose place this function takes, a first call is not recorded.
     """
     work()
     recording = Recording(device)

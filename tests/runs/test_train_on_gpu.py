@@ -165,10 +165,14 @@ def test_a_result_says_whether_it_was_captured(capture, is_captured, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
-def test_presets(preset):
+def test_presets(preset, monkeypatch):
+    """All of them are captured, except one whose loss mode needs Python."""
+    monkeypatch.setattr(run, "captured_on_cuda", recorded)
     words = {"texture": ["content='1:1'", "size=48"], "paired": ["style_source=content.png"]}
-    run = paint(settings(f"experiment={preset}", *TINY, *words.get(preset, [])), Path("run"))
-    assert (run.outcome.steps, run.outcome.problem) == (2, None)
+    words = [f"experiment={preset}", *TINY, *words.get(preset, []), "captured=true"]
+    outcome = paint(settings(*words), Path("run")).outcome
+    assert (outcome.steps, outcome.problem) == (2, None)
+    assert outcome.captured is (preset != "tutorial_0_3")
 
 
 @pytest.mark.slow
@@ -204,8 +208,11 @@ def test_loss_modes(mode, kind):
     ],
     ids=" ".join,
 )
-def test_controls(words):
-    assert paint(settings(*words), Path("run")).outcome.problem is None
+def test_controls(words, monkeypatch):
+    """Whole pictures are captured, so no evaluation waits for the CPU."""
+    monkeypatch.setattr(run, "captured_on_cuda", recorded)
+    outcome = paint(settings(*words, "captured=true"), Path("run")).outcome
+    assert (outcome.problem, outcome.captured) == (None, "tile=32" not in words)
 
 
 @pytest.mark.slow
