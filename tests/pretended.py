@@ -128,14 +128,19 @@ def check(func, args, kwargs):
 
 def count(func, args, is_fetched):
     """Count an operation in `Pretended.waits` if the CPU waits for its result."""
+    if name := waiting(func, args, is_fetched):
+        Pretended.waits[name] += 1
+
+
+def waiting(func, args, is_fetched):
+    """Return the name in WAITING of an operation whose result the CPU waits for; else None."""
     name = func.overloadpacket.__name__
     masks = [x for x in tree_leaves(args[1:2]) if getattr(x, "dtype", None) == torch.bool]
-    if is_fetched or (name == "copy_" and is_apart(args[0])):
+    if is_fetched or (name == "copy_" and is_apart(args[0]) and isinstance(args[1], Pretended)):
         name = "to the CPU"
     elif name.startswith("index") and masks:
         name = "nonzero"
-    if name in WAITING:
-        Pretended.waits[name] += 1
+    return name if name in WAITING else None
 
 
 class Move(Function):

@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 # The gradient (1, 3, H, W) and the losses (n,) of an evaluation.
 Outputs = tuple[Tensor, Tensor]
 # A Capture records the work of a function; it returns a function that replays it, and its outputs.
+# A replay reads the tensors that the work read, but does not keep them: the caller does.
 Capture = Callable[[Callable[[], Outputs]], tuple[Callable[[], object], Outputs]]
 # Loss modes with one backward pass and without Python hooks, which a replay would not call.
 MODES = ("autograd_function", "loss_attribute")

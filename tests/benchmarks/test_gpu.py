@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 from helpers import needs
-from optimize.test_captured import tape
+from recorded import recorded
 
 from benchmarks import gpu as bench
 from styletransfer.optimize import run
@@ -33,12 +33,12 @@ def test_each_row_is_measured(monkeypatch):
 def test_evaluation_and_convolutions_are_captured(monkeypatch):
     captured = []
 
-    def recorded(device, work):
-        captured.append(work)
-        return work, None
+    def counted(device, work):
+        captured.append(device)
+        return recorded(device, work)
 
-    monkeypatch.setattr(bench, "captured_on_cuda", recorded)
-    monkeypatch.setattr(run, "captured_on_cuda", tape)
+    monkeypatch.setattr(bench, "captured_on_cuda", counted)
+    monkeypatch.setattr(run, "captured_on_cuda", recorded)
     monkeypatch.setattr(torch.accelerator, "synchronize", lambda device: None)
     monkeypatch.setattr(bench, "SIZES", (32,))
     cuda = torch.device("cuda")

@@ -7,7 +7,8 @@ import pytest
 from films.clips import pan
 from films.film_files import make
 from helpers import composed, needs
-from optimize.test_captured import refused, tape
+from optimize.test_captured import refused
+from recorded import recorded
 
 from styletransfer.films.commands.film import film
 from styletransfer.optimize import run
@@ -30,7 +31,7 @@ def test_a_film(words):
 def test_a_film_says_whether_it_was_captured(is_captured, monkeypatch):
     """A film that is done stays as its record says."""
 
-    monkeypatch.setattr(run, "captured_on_cuda", tape if is_captured else refused)
+    monkeypatch.setattr(run, "captured_on_cuda", recorded if is_captured else refused)
     make(Path("clip.mp4"), [pan(time).float() for time in range(2)])
     words = ["experiment=tiny", "steps=4", "frame_steps=2", "device=cuda", "captured=true"]
     config = composed("film", "content=clip.mp4", "style=style.png", *words)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import job_with, layers, picture, press, run_settings, tiny_network
+from recorded import recorded
 
 from styletransfer.job.choices import Choices
 from styletransfer.losses import LOSS_MODES
@@ -24,22 +25,6 @@ from styletransfer.system.signals import stop_on_signals
 MODES = ("autograd_function", "loss_attribute")
 
 
-def tape(device, work):
-    """Replay `work` on the CPU as a CUDA graph would: with the same memory for each replay.
-
-    While it is recorded, nothing is computed: the outputs are NaN until the first replay.
-    """
-    outputs = tuple(torch.full_like(output, float("nan")) for output in work())
-
-    def replay():
-        for output in outputs:
-            output.fill_(float("nan"))
-        for output, new in zip(outputs, work(), strict=True):
-            output.copy_(new)
-
-    return replay, outputs
-
-
 def job_of(mode="autograd_function", optimizer=None, **settings):
     """Return a job whose evaluations are captured."""
     settings = {"size": 20, "steps": 5, "scales": 1, "init": "noise"} | settings
@@ -49,8 +34,8 @@ def job_of(mode="autograd_function", optimizer=None, **settings):
 
 
 @pytest.fixture
-def on_tape(monkeypatch):
-    monkeypatch.setattr(run, "captured_on_cuda", tape)
+def on_record(monkeypatch):
+    monkeypatch.setattr(run, "captured_on_cuda", recorded)
 
 
 def told(work):
@@ -79,7 +64,7 @@ def same(one, other):
         assert one == other
 
 
-@pytest.mark.usefixtures("on_tape")
+@pytest.mark.usefixtures("on_record")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("preconditioner", [0.0, 1.0])
 def test_five_steps_are_the_same(mode, preconditioner):
@@ -91,7 +76,7 @@ def test_five_steps_are_the_same(mode, preconditioner):
     assert len(found[1]["optimizer"]["order"]) == 3
 
 
-@pytest.mark.usefixtures("on_tape")
+@pytest.mark.usefixtures("on_record")
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
 def test_scales_averages_and_resumed_runs_are_the_same(optimizer):
     rate = 1.0 if optimizer == "lbfgs" else 0.02
@@ -111,7 +96,7 @@ def test_gradients_are_added_and_losses_stay():
             (loss := (image**2).sum()).backward()
             return captured.Losses({"square": loss.detach()})
 
-    objective = CapturedObjective(Double(), lambda work: tape("cpu", work))
+    objective = CapturedObjective(Double(), lambda work: recorded("cpu", work))
     images = [torch.full((1, 3, 2, 2), value).requires_grad_() for value in (1.0, 2.0)]
     losses = [objective.evaluate(image) for image in images]
     objective.evaluate(images[0])
@@ -119,7 +104,7 @@ def test_gradients_are_added_and_losses_stay():
     assert [image.grad.unique().item() for image in images] == [4, 4]
 
 
-@pytest.mark.usefixtures("on_tape")
+@pytest.mark.usefixtures("on_record")
 def test_a_steered_run_replays_its_new_losses():
     def steered(job, other):
         work = Run(job)
@@ -171,7 +156,7 @@ def test_out_of_memory_drops_the_graph_before_tiles_are_made(monkeypatch):
     graphs, alive, replays, objective_of = [], [], [], run.objective_of
 
     def short(device, work):
-        replay, outputs = tape(device, work)
+        replay, outputs = recorded(device, work)
         graphs.append(weakref.ref(outputs[0]))
 
         def replayed():
@@ -202,7 +187,7 @@ def test_a_picture_is_captured_if_one_of_its_scales_is(monkeypatch):
 
         def sometimes(device, work, made=made, is_first=is_first):
             made.append(work)
-            return (refused if (len(made) == 1) is is_first else tape)(device, work)
+            return (refused if (len(made) == 1) is is_first else recorded)(device, work)
 
         monkeypatch.setattr(run, "captured_on_cuda", sometimes)
         assert (Run(job_of(scales=2)).complete().captured, len(made)) == (True, 2)
@@ -215,7 +200,7 @@ def test_a_signal_waits_for_the_end_of_a_capture(is_watched, monkeypatch):
     def pressed(device, work):
         work()
         press(signal.SIGINT)
-        made = tape(device, work)
+        made = recorded(device, work)
         finished.append(gc.isenabled())
         return made
 
@@ -224,7 +209,7 @@ def test_a_signal_waits_for_the_end_of_a_capture(is_watched, monkeypatch):
     with pytest.raises(KeyboardInterrupt), stop_on_signals() if is_watched else nullcontext():
         work.complete()
     assert (finished, gc.isenabled()) == ([False], True)
-    monkeypatch.setattr(run, "captured_on_cuda", tape)
+    monkeypatch.setattr(run, "captured_on_cuda", recorded)
     plain = Run(replace(job_of(), captured=False)).complete()
     same(vars(Run(job_of()).complete()), vars(replace(plain, captured=True)))
 

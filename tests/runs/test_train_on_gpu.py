@@ -9,7 +9,8 @@ import pretended
 import pytest
 import torch
 from helpers import MODES, ROOT, call, composed, picture, record_of, stop_after
-from optimize.test_captured import refused, tape
+from optimize.test_captured import refused
+from recorded import recorded
 
 from styletransfer import iterate, stylize
 from styletransfer.copying import paired
@@ -132,11 +133,11 @@ CAPTURED = ["experiment=tiny", "device=cuda", "captured=true"]
 @pytest.mark.parametrize(
     ("capture", "words", "is_captured"),
     [
-        (tape, [], True),
+        (recorded, [], True),
         (refused, [], False),
-        pytest.param(tape, ["loss_mode=tensor_hook"], False, marks=pytest.mark.slow),
-        (tape, ["device=cpu"], False),
-        pytest.param(tape, ["tile=16", "size=64"], False, marks=pytest.mark.slow),
+        pytest.param(recorded, ["loss_mode=tensor_hook"], False, marks=pytest.mark.slow),
+        (recorded, ["device=cpu"], False),
+        pytest.param(recorded, ["tile=16", "size=64"], False, marks=pytest.mark.slow),
     ],
     ids=["captured", "it failed", "hooks", "on the CPU", "tiles"],
 )
@@ -154,7 +155,7 @@ def test_a_recipe_says_whether_evaluations_were_captured(
     assert found == Path("run/pastiche.png").absolute()
 
 
-@pytest.mark.parametrize(("capture", "is_captured"), [(tape, True), (refused, False)])
+@pytest.mark.parametrize(("capture", "is_captured"), [(recorded, True), (refused, False)])
 def test_a_result_says_whether_it_was_captured(capture, is_captured, monkeypatch):
     monkeypatch.setattr(run, "captured_on_cuda", capture)
     tiny = {"size": 32, "steps": 2, "experiment": "tiny", "device": "cuda"}
@@ -164,10 +165,14 @@ def test_a_result_says_whether_it_was_captured(capture, is_captured, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
-def test_presets(preset):
+def test_presets(preset, monkeypatch):
+    """All of them are captured, except one whose loss mode needs Python."""
+    monkeypatch.setattr(run, "captured_on_cuda", recorded)
     words = {"texture": ["content='1:1'", "size=48"], "paired": ["style_source=content.png"]}
-    run = paint(settings(f"experiment={preset}", *TINY, *words.get(preset, [])), Path("run"))
-    assert (run.outcome.steps, run.outcome.problem) == (2, None)
+    words = [f"experiment={preset}", *TINY, *words.get(preset, []), "captured=true"]
+    outcome = paint(settings(*words), Path("run")).outcome
+    assert (outcome.steps, outcome.problem) == (2, None)
+    assert outcome.captured is (preset != "tutorial_0_3")
 
 
 @pytest.mark.slow
@@ -203,8 +208,11 @@ def test_loss_modes(mode, kind):
     ],
     ids=" ".join,
 )
-def test_controls(words):
-    assert paint(settings(*words), Path("run")).outcome.problem is None
+def test_controls(words, monkeypatch):
+    """Whole pictures are captured, so no evaluation waits for the CPU."""
+    monkeypatch.setattr(run, "captured_on_cuda", recorded)
+    outcome = paint(settings(*words, "captured=true"), Path("run")).outcome
+    assert (outcome.problem, outcome.captured) == (None, "tile=32" not in words)
 
 
 @pytest.mark.slow

@@ -13,6 +13,8 @@ import os
 import shlex
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import replace
 from os.path import lexists
 from pathlib import Path
@@ -24,11 +26,20 @@ from styletransfer.films.write import check_writable, film_files
 from styletransfer.formats.folders import files_at, picture_extensions, warn_of_others
 from styletransfer.job.sources import files_of
 from styletransfer.networks.apply.draws import draw
-from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint_file
+from styletransfer.networks.apply.overlap import Writers, ahead
+from styletransfer.networks.apply.painter import (
+    Painter,
+    as_written,
+    memory_for,
+    network_path,
+    paint_file,
+    painted,
+)
 from styletransfer.networks.apply.parts import of_part, part_locked
 from styletransfer.networks.apply.shards import first_pair, is_shard, paint_shard
 from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.pictures import images
+from styletransfer.pictures.images import Picture
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
 from styletransfer.settings.idle import warn_if_typed
@@ -129,21 +140,60 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
             if not draws:
                 check_done(painter, done)
             logger.info("%d of %d files are in %s already, and stay", len(done), len(files), target)
-        failed = 0
-        bar = progress_bar(left, unit="file")
-        for path, pastiche in bar:
-            bar.set_postfix_str(path.name)
-            try:
-                if draws:
-                    painter.take(*draws[path])
-                paint_any(painter, path, pastiche)
-            except UserError as error:
-                failed += 1
-                logger.warning("%s", error)
+        failed = paint_pairs(painter, left, draws)
     if failed:
         raise UserError(
             f"{failed} of {len(files)} files could not be painted, see above; the others are done"
         )
+
+
+def paint_pairs(
+    painter: Painter, files: list[tuple[Path, Path]], draws: Mapping[Path, tuple[str, float]]
+) -> int:
+    """Paint pairs (file, pastiche); log why files could not be painted, and return their number."""
+    errors = list[UserError]()
+
+    def tell(error: UserError) -> None:
+        errors.append(error)
+        logger.warning("%s", error)
+
+    reading = closing(ahead(read_picture, files))
+    with reading as read, Writers(tell) as writers:
+        bar = progress_bar(read, total=len(files), unit="file")
+        for (path, pastiche), picture in bar:
+            bar.set_postfix_str(path.name)
+            try:
+                if draws:
+                    painter.take(*draws[path])
+                if is_picture(pastiche):
+                    with memory_for(path):
+                        write = painted(painter, taken(picture, path), path, pastiche)
+                    writers.call(memory_for(path)(write))
+                else:
+                    paint_any(painter, path, pastiche)
+            except UserError as error:
+                writers.settle()  # errors are told in the order of the files
+                tell(error)
+    return len(errors)
+
+
+def is_picture(pastiche: Path) -> bool:
+    """Return whether a pastiche is a picture, and no film or shard."""
+    return not (is_shard(pastiche) or is_film(pastiche))
+
+
+def read_picture(pair: tuple[Path, Path]) -> Picture | None:
+    """Return the picture of a pair (file, pastiche); None for a film or a shard."""
+    return images.read(pair[0]) if is_picture(pair[1]) else None
+
+
+def taken(picture: Future[Picture | None], path: Path) -> Picture:
+    """Return the picture that was read ahead, or read it now if there was too little memory."""
+    try:
+        found = picture.result()
+    except (MemoryError, RuntimeError, SystemError):
+        found = None
+    return found or images.read(path)
 
 
 def check_done(painter: Painter, done: list[tuple[Path, Path]]) -> None:

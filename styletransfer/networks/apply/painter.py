@@ -3,7 +3,8 @@
 import logging
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -37,6 +38,7 @@ from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.networks.paintings import style_image
 from styletransfer.pictures import images
 from styletransfer.pictures.color import Palette, in_colors, in_palette, palette
+from styletransfer.pictures.images import Picture
 from styletransfer.pictures.transparency import fill_transparent
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
 from styletransfer.runs.record import FREE_KEYS
@@ -278,8 +280,15 @@ def paint_file(painter: Painter, source: Path, target: Path) -> None:
 
     (UserError if `source` cannot be painted, also for lack of memory.)
     """
-    try:
+    with memory_for(source):
         (paint_film if is_film(target) else paint_picture)(painter, source, target)
+
+
+@contextmanager
+def memory_for(source: Path) -> Iterator[None]:
+    """Turn a lack of memory in the body into a UserError about the file `source`."""
+    try:
+        yield
     except (MemoryError, RuntimeError, SystemError) as error:
         if not is_out_of_memory(error):
             raise
@@ -289,13 +298,17 @@ def paint_file(painter: Painter, source: Path, target: Path) -> None:
 
 def paint_picture(painter: Painter, source: Path, target: Path) -> None:
     """Paint the picture `source` and write `target` with the same transparency."""
-    picture = images.read(source)
+    painted(painter, images.read(source), source, target)()
+
+
+def painted(painter: Painter, picture: Picture, source: Path, target: Path) -> Callable[[], None]:
+    """Paint `picture`, which was read from `source`; return a function that writes `target`."""
     size = painter.size(picture.size, source)
     images.check_writable(target, size)
     picture = images.resize_picture(picture, max(size))
     content = fill_transparent(picture)
     xmp = metadata("apply", painter.recipe_of(source)) if painter.config.recipe else b""
-    images.write(target, painter.paint(content), picture.alpha, xmp=xmp)
+    return partial(images.write, target, painter.paint(content), picture.alpha, xmp=xmp)
 
 
 def paint_film(
