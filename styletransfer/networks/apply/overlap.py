@@ -1,4 +1,7 @@
-"""Reads the next picture of a folder, and writes the last ones, while another one is painted."""
+"""Reads the next picture or frame, and writes the last ones, while another one is painted.
+
+Only the main thread paints: it waits for the others where their results or errors have their turn.
+"""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -10,13 +13,12 @@ from styletransfer.errors import UserError
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Largest number of pictures that are being written, or wait for it. A PNG is written more slowly
-# than a GPU paints it.
-WRITERS = 2
+# Largest number of pictures or frames that are being written, or wait for it.
+LARGEST = 2
 
 
 def ahead(read: Callable[[T], R], items: Iterable[T]) -> Generator[tuple[T, Future[R]]]:
-    """Yield (item, future of `read(item)`); a thread reads the next item meanwhile."""
+    """Yield (item, future of `read(item)`); meanwhile a thread reads the next item."""
     with ThreadPoolExecutor(1) as thread:
         waiting = deque[tuple[T, Future[R]]]()
         for item in items:
@@ -26,15 +28,15 @@ def ahead(read: Callable[[T], R], items: Iterable[T]) -> Generator[tuple[T, Futu
         yield from waiting
 
 
-class Writers:
-    """Writers call functions in threads, and tell their UserErrors in the order of the calls.
+class Writing:
+    """A Writing calls functions in `threads` threads, and tells UserErrors in the order of calls.
 
-    Leaving the `with` block waits for all of them.
+    `tell` gets each of them, in the main thread. Leaving the `with` block waits for all calls.
     """
 
-    def __init__(self, tell: Callable[[UserError], None]) -> None:
+    def __init__(self, tell: Callable[[UserError], object], threads: int = LARGEST) -> None:
         self._tell, self._waiting = tell, deque[Future[None]]()
-        self._threads = ThreadPoolExecutor(WRITERS)
+        self._threads = ThreadPoolExecutor(threads)
 
     def __enter__(self) -> Self:
         return self
@@ -45,12 +47,12 @@ class Writers:
                 self.settle()
 
     def call(self, write: Callable[[], None]) -> None:
-        """Call `write` in a thread, once fewer than WRITERS calls are unfinished."""
-        self.settle(WRITERS - 1)
+        """Call `write` in a thread, once fewer than LARGEST calls are unfinished."""
+        self.settle(LARGEST - 1)
         self._waiting.append(self._threads.submit(write))
 
     def settle(self, left: int = 0) -> None:
-        """Wait until at most `left` calls are unfinished."""
+        """Wait until at most `left` calls are unfinished, and tell the errors of the others."""
         while len(self._waiting) > left:
             try:
                 self._waiting.popleft().result()

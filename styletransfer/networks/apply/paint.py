@@ -26,7 +26,7 @@ from styletransfer.films.write import check_writable, film_files
 from styletransfer.formats.folders import files_at, picture_extensions, warn_of_others
 from styletransfer.job.sources import files_of
 from styletransfer.networks.apply.draws import draw
-from styletransfer.networks.apply.overlap import Writers, ahead
+from styletransfer.networks.apply.overlap import Writing, ahead
 from styletransfer.networks.apply.painter import (
     Painter,
     as_written,
@@ -158,7 +158,7 @@ def paint_pairs(
         logger.warning("%s", error)
 
     reading = closing(ahead(read_picture, files))
-    with reading as read, Writers(tell) as writers:
+    with reading as read, Writing(tell) as writing:
         bar = progress_bar(read, total=len(files), unit="file")
         for (path, pastiche), picture in bar:
             bar.set_postfix_str(path.name)
@@ -168,11 +168,11 @@ def paint_pairs(
                 if is_picture(pastiche):
                     with memory_for(path):
                         write = painted(painter, taken(picture, path), path, pastiche)
-                    writers.call(memory_for(path)(write))
+                    writing.call(memory_for(path)(write))
                 else:
                     paint_any(painter, path, pastiche)
             except UserError as error:
-                writers.settle()  # errors are told in the order of the files
+                writing.settle()  # errors are told in the order of the files
                 tell(error)
     return len(errors)
 

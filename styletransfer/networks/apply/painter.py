@@ -3,10 +3,11 @@
 import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import count
 from pathlib import Path
 
 import torch
@@ -16,12 +17,14 @@ from torch.nn.functional import one_hot
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
 from styletransfer.films.formats import CODECS, FILM_EXTENSIONS, is_film
+from styletransfer.films.frame import Frame
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.write import FilmWriter, check_writable
 from styletransfer.formats.folders import files_at, picture_extensions
 from styletransfer.job.sources import files_of
 from styletransfer.networks.apply.division import Division
+from styletransfer.networks.apply.overlap import Writing, ahead
 from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
@@ -321,15 +324,36 @@ def paint_film(
     `callback` is called after each frame; if it returns False, the film ends there.
     """
     text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""
-    with Film(source) as film, FilmWriter(target, film, text) as writer:
+    with (
+        Film(source) as film,
+        FilmWriter(target, film, text) as writer,
+        closing(film_frames(film)) as frames,
+        Writing(raised, threads=1) as writing,
+    ):
         size = painter.size(film.size, source)
         check_writable(target, size)
         steady = Steady(painter.config.steady)
         if steady.strength:
             check_flow(size)
-        for frame in film.bar(film.frames()):
+        for frame in film.bar(frames):
             content = images.resize(frame.image, size)
             painted = steady.mixed(content, painter.paint(content))
-            writer.write(painted, frame.time, frame.duration)
+            writing.call(partial(writer.write, painted, frame.time, frame.duration))
             if callback and not callback(film.count, content, painted):
                 break
+
+
+def film_frames(film: Film) -> Generator[Frame]:
+    """Yield the frames of a film; a thread reads the next one meanwhile."""
+    frames = film.frames()
+    with closing(ahead(lambda _: next(frames, None), count())) as read:
+        for _, future in read:
+            frame = future.result()
+            if frame is None:
+                return
+            yield frame
+
+
+def raised(error: UserError) -> None:
+    """Raise `error`."""
+    raise error
