@@ -18,9 +18,10 @@ from styletransfer.pictures.images import luma, size_of
 # Only frequencies above COARSE cycles per pixel belong to a screen, and at most MOST of them are
 # used. A peak of the spectrum holds the powers within INNER steps of its top: at least the share
 # LOUD of the power above COARSE. Its top is at least SHARP times the mean power between INNER and
-# OUTER steps away, and this ratio is OWN times that of the photographs' spectrum there. The ratio
-# is at least 100 for the textures of six synthetic artists, and at most 50 for nine others.
-COARSE, INNER, OUTER, LOUD, SHARP, OWN, MOST = 0.06, 3.5, 9.0, 0.03, 80.0, 10.0, 4
+# OUTER steps away, and this ratio is OWN times that of the photographs' spectrum there. For seven
+# synthetic artists with a screen, the ratio is at least 160, and 25 times the photograph's. For
+# seven without one, it is below SHARP, or at most 10 times the photograph's.
+COARSE, INNER, OUTER, LOUD, SHARP, OWN, MOST = 0.06, 3.5, 9.0, 0.03, 80.0, 16.0, 4
 # The spectrum is computed for the middle of a picture, at most SIDE pixels high and wide. A top's
 # frequency is then found with a precision of 1 / FINE of the spectrum's step.
 SIDE, FINE = 1024, 32
