@@ -103,8 +103,11 @@ def copied(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
     It is the mean of overlapping copied patches if these are in phase. Otherwise, such a mean would
     blur textures, and the picture is only about equal to it after a blur; see TONE.
     """
-    picture, mean = pixels(found, styles), _mean_of_patches(found, styles)
-    return (mean if found.in_phase else picture + blurred(mean - picture, TONE)).clamp(0, 1)
+    picture = _mean_of_patches(found, styles)
+    if not found.in_phase:
+        fine = pixels(found, styles)
+        picture = fine + blurred(picture - fine, TONE)
+    return picture.clamp(0, 1)
 
 
 def pixels(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
