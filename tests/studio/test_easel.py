@@ -82,13 +82,22 @@ def test_only_styles_that_are_drawn_with_are_painted(page):
     page.expect("[data-picker=style] [aria-pressed=true]").to_have_count(2)
     page.expect(COMMAND).to_contain_text("gold:2")
     page.click("#brush")
-    for name in ("lion", "mosaic", "oil", "fish", "dance"):
+    for name in ("lion", "mosaic", "oil", "fish"):
         tap(name)
         page.locator("#stage").press("ArrowRight")
         page.locator("#stage").press(" ")
+    page.expect(COMMAND).to_contain_text("orchid:")
+    saves = []
+    page.route(UPLOAD, lambda route: saves.append(route))
+    with page.expect_request(UPLOAD):
+        tap("dance")
+        page.locator("#stage").press("ArrowRight")
+        page.locator("#stage").press(" ")
     page.expect("[data-control=style] .error").to_be_hidden()
-    page.expect(COMMAND).to_contain_text("aqua:")  # the server has checked the last stroke
     tap("harvesters")
+    page.expect("[data-control=style] .error").to_contain_text("at most 6 styles")
+    saves[0].continue_()
+    page.expect(COMMAND).to_contain_text("aqua:")  # the stroke was saved, and the message stays
     page.expect("[data-control=style] .error").to_contain_text("at most 6 styles")
 
 

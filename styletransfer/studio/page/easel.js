@@ -174,7 +174,8 @@ export function Tools() {
       aria-label="Compare with"><option value="">the photograph</option>
       ${others.map((one) => html`<option value=${one.id}>${titleOf(one)}, ${one.id}</option>`)}
       </select>`}`}
-    ${!isFilm() && html`<${Button} id="brush" pressed=${brushIsOpen()} onclick=${toggleBrush}>Brush<//>`}`;
+    ${!isFilm() && html`<${Button} id="brush" pressed=${brushIsOpen()} onclick=${toggleBrush}
+      title="Paint a part in another style, or keep the photograph there">Brush a part<//>`}`;
 }
 
 export function drawEasel() {

@@ -104,6 +104,7 @@ export function upload(name, blob, purpose, progress = () => {}) {
 export async function discard(key) {
   const [id] = list(value(key));
   if (!(await attempt(`/api/pictures/${id}/delete`, {}, key))) return;
+  forgive();
   change({ [key]: fallback(key) }, false);
   changed((state.pictures = state.pictures.filter((one) => one.id !== id)));
 }
@@ -271,13 +272,14 @@ export function change(wanted, byHand = true) {
   const keys = Object.keys(edits);
   if (!keys.length) return changed();
   if (byHand) remember();
+  const stays = () => !byHand; // a message stays when something else, like a saved stroke, follows
   if (steered() && keys.every((key) => state.controls.get(key).steerable)) {
     const { running } = state;
     Object.assign(running, { edits: { ...running.edits, ...edits }, awaited: Infinity });
-    aim("this");
+    aim("this", stays);
   } else {
     prepare({ ...settings(), ...edits });
-    aim("next");
+    aim("next", stays);
     const isSeen = keys.some((key) => [...SKETCHED, ...DRAWN].includes(key));
     if (!active() && state.view && isSeen) show(null);
   }
@@ -287,10 +289,11 @@ export function change(wanted, byHand = true) {
 /** Return whether changes in the panel act on the run that is being painted. */
 export const steered = () => active(subject()) && subject().kind === "picture";
 
-/** Show the settings of the run on the stage in the panel, or those of the next one. */
-export function aim(target) {
+/** Show the settings of the run on the stage in the panel, or those of the next one; remove the
+ * errors, except those for which `stays(error)` is true. */
+export function aim(target, stays) {
   state.aim = target;
-  forgive();
+  forgive(stays);
 }
 
 /** Whether the server has pictures, which may be named by their frames, as ID:4.8s. */
