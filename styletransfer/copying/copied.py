@@ -15,13 +15,17 @@ from torch.nn.functional import conv2d, grid_sample, pad
 
 from styletransfer.copying.patches import PATCH, Axes, PatchSearch, patches
 from styletransfer.objective.inputs import Anchor, Correspondence, Inputs
-from styletransfer.pictures.images import blurred
+from styletransfer.pictures.images import blurred, luma
 from styletransfer.system.devices import at_a_time
 
 # Standard deviation in pixels of a blur. What remains after the blur is taken from the mean of
 # overlapping patches, which has the right tones. Finer detail is taken from single copied pixels,
-# which are sharp.
+# which are sharp, as far as the mean is less rough than the painting; see `roughness`.
 TONE = 2.0
+# `roughness` is the root mean square difference of a picture's luma from itself, blurred with the
+# standard deviation FINE in pixels. The mean is taken over a Gaussian window with the standard
+# deviation AROUND in pixels.
+FINE, AROUND = 0.5, 2.0
 # Weight of the loss that `held` describes: the mean square difference from the copied picture.
 # Without it, the match loss would change the tones of the picture, because cosines of features
 # hardly depend on lightness.
@@ -100,14 +104,23 @@ class Refinement:
 def copied(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
     """Return the picture (1, 3, H, W) that is copied from the paintings `styles`.
 
-    It is the mean of overlapping copied patches if these are in phase. Otherwise, such a mean would
-    blur textures, and the picture is only about equal to it after a blur; see TONE.
+    The mean of overlapping copied patches has smooth edges, but fine strokes and grain are blurred
+    in it. Single copied pixels are as sharp as the painting, but a line or an edge may be broken
+    between them: then they are rougher than the painting. The picture mixes both, so that it is
+    about as rough as the painting at the matched places.
     """
-    picture = _mean_of_patches(found, styles)
-    if not found.in_phase:
-        fine = pixels(found, styles)
-        picture = fine + blurred(picture - fine, TONE)
-    return picture.clamp(0, 1)
+    mean, single = _mean_of_patches(found, styles), pixels(found, styles)
+    sharp = single + blurred(mean - single, TONE)
+    rough = pixels(found, [roughness(style).expand(-1, 3, -1, -1) for style in styles])[:, :1]
+    wanted, least, most = blurred(rough, AROUND), roughness(mean), roughness(sharp)
+    share = ((wanted - least) / (most - least).clamp_min(1e-6)).clamp(0, 1)
+    return torch.lerp(mean, sharp, torch.where(most > least, share, 0)).clamp(0, 1)
+
+
+def roughness(image: Tensor) -> Tensor:
+    """Return the local strength (1, 1, H, W) of the finest detail of an image (1, 3, H, W)."""
+    light = luma(image)
+    return blurred((light - blurred(light, FINE)).square(), AROUND).sqrt()
 
 
 def pixels(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
