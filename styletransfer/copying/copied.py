@@ -98,7 +98,7 @@ class Refinement:
                 is_better = cost < least[at]
                 better = at[is_better]
                 best[:, better], least[better] = places[:, better], cost[is_better]
-        return replace(_matches(best, search), in_phase=found.in_phase)
+        return _matches(best, search)
 
 
 def copied(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
@@ -112,8 +112,8 @@ def copied(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
     mean, single = _mean_of_patches(found, styles), pixels(found, styles)
     sharp = single + blurred(mean - single, TONE)
     rough = pixels(found, [roughness(style).expand(-1, 3, -1, -1) for style in styles])[:, :1]
-    wanted, least, most = blurred(rough, AROUND), roughness(mean), roughness(sharp)
-    share = ((wanted - least) / (most - least).clamp_min(1e-6)).clamp(0, 1)
+    least, most = roughness(mean), roughness(sharp)
+    share = ((rough - least) / (most - least).clamp_min(1e-6)).clamp(0, 1)
     return torch.lerp(mean, sharp, torch.where(most > least, share, 0)).clamp(0, 1)
 
 
@@ -139,20 +139,19 @@ def pixels(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
 
 
 def _mean_of_patches(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
-    """Copy the patch around each match, and return their mean at each pixel, (1, 3, h, w)."""
-    width, own = found.size[1], found.own
+    """Copy the patch around each match, and return their mean at each pixel, (1, 3, h, w).
+
+    Of a patch, every second row and column is copied; all of them would hardly change the mean.
+    """
+    (height, width), own = found.size, found.own
     # The offset from each pixel to its match. A patch with its centre outside the picture, which
     # covers pixels at the border, has the offset of the pixel nearest to the centre.
     moves = pad((found.places - own)[None], (PATCH // 2,) * 4, mode="replicate")[0]
-    shifted = [
-        moves[:, down:, right : right + width] for down, right in product(range(PATCH), repeat=2)
-    ]
-    strips = []
-    block = at_a_time(BLOCK, styles[0].device, 3 * len(shifted))
-    for rows in torch.split(torch.arange(found.size[0]), max(1, block // width)):
-        moved = [replace(found, places=each[:, rows] + own[:, rows]) for each in shifted]
-        strips.append(torch.stack([pixels(one, styles) for one in moved]).mean(0))
-    return torch.cat(strips, 2)
+    total, steps = styles[0].new_zeros(1, 3, height, width), range(0, PATCH, 2)
+    for down, right in product(steps, repeat=2):
+        shifted = moves[:, down : down + height, right : right + width]
+        total += pixels(replace(found, places=shifted + own), styles)
+    return total / len(steps) ** 2
 
 
 def held(picture: Tensor) -> Anchor:

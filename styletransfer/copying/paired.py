@@ -122,7 +122,7 @@ class Photographs:
             made = patches(search.pixels(self.painted))
             search.improve(both, torch.cat([wanted, self.texture.along(made, size_of(made))], 1))
             told()
-        found = replace(search.result(), in_phase=bool(self.screen))
+        found = search.result()
         if kept is None:
             return found
         known, mask = kept

@@ -161,8 +161,7 @@ class FrameCopier:
     def _copied(self, found: Correspondence, content: Tensor) -> Tensor:
         """Return the picture (1, 3, H, W) that is copied from the matches `found` of a frame."""
         places = self.photographs.full_size(found, content)
-        made = copied if places.in_phase else pixels
-        return made(places, self.pictures.styles).clamp(0, 1)
+        return copied(places, self.pictures.styles)
 
     def follow(self, content: Tensor, _: Tensor) -> None:
         """Store the input frame `content` and its matched positions, for the next frame."""
@@ -263,7 +262,7 @@ class FrameCopier:
         try:
             tensors = load_file(self._path(name))
             cells = list(map(size_of, self.photographs.sources))
-            found = Correspondence(tensors["places"], cells, bool(self.photographs.screen))
+            found = Correspondence(tensors["places"], cells)
             return found, int(tensors["since"]), tensors["apart"].tolist()
         except (OSError, SafetensorError, KeyError):
             return None, -1, [0.0] * (self.number + 1)

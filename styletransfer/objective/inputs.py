@@ -113,8 +113,6 @@ class Correspondence:
     #: column of the matched cell in the grid of this style image.
     places: Tensor
     cells: list[tuple[int, int]]  #: (height, width) of each style image's grid, in cells
-    #: Whether the textures of overlapping copied patches agree, so that their mean keeps textures.
-    in_phase: bool = False
 
     @property
     def size(self) -> Size:

@@ -10,7 +10,7 @@ from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer import stylize
 from styletransfer.copying import paired
-from styletransfer.copying.copied import Refinement, copied, pixels
+from styletransfer.copying.copied import Refinement, copied, pixels, roughness
 from styletransfer.copying.paired import FITS, Photographs, agreement, correspondence
 from styletransfer.copying.screens import Screen
 from styletransfer.job.prepare import prepare
@@ -99,6 +99,32 @@ def test_of_equal_pixels_the_one_in_place_is_copied():
 def noisy(seed):
     """Return a sky (1, 3, 48, 64) with noise, and something dark at its left."""
     return 0.7 - 0.5 * (torch.arange(64) < 20) + 0.05 * picture(seed, 48, 64).float()
+
+
+def shaken(reach, height=48, width=64):
+    """Return random matches at most `reach` rows and columns from the places of the pixels."""
+    random = torch.Generator().manual_seed(0)
+    moves = torch.randint(-reach, reach + 1, (2, height, width), generator=random)
+    rows, columns = torch.arange(height)[:, None], torch.arange(width)[None]
+    down, right = (rows + moves[0]).clamp(0, height - 1), (columns + moves[1]).clamp(0, width - 1)
+    return Correspondence(torch.stack([0 * down, down, right]).float(), [(height, width)])
+
+
+def test_a_copy_has_smooth_edges_if_the_painting_has():
+    """Check a soft edge whose single pixels are copied from places beside the right ones."""
+    y, x = torch.meshgrid(torch.arange(48.0), torch.arange(64.0), indexing="ij")
+    edge = torch.sigmoid((x - 20 - y / 3) / 1.5).expand(1, 3, -1, -1)
+    found = shaken(1)
+    made, single = copied(found, [edge]), pixels(found, [edge])
+    assert (made - edge).abs().mean() < (single - edge).abs().mean() / 2
+
+
+@pytest.mark.parametrize("fine", [0.2, 0.8])
+def test_a_copy_is_as_rough_as_the_painting(fine):
+    """Check grain of which distant places are copied: the mean of patches has less."""
+    grain = images.blurred(picture(1, 48, 64).float(), fine)
+    made = copied(shaken(16), [grain])
+    assert roughness(made).mean() == pytest.approx(float(roughness(grain).mean()), rel=0.2)
 
 
 @pytest.mark.parametrize("shape", ["dots", "lines", "slanted"])
