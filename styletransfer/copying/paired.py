@@ -13,6 +13,7 @@ of the paintings, as in StyLit (Fiser et al. 2016).
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import count
 
 import torch
 from torch import Tensor
@@ -77,7 +78,7 @@ class Photographs:
         kinds = zip(zip(*seen, strict=True), WEIGHTS, strict=True)
         self.axes = [Axes.of(maps, weight, AXES) for maps, weight in kinds]
         self.screen = Screen.of(pictures.styles, pictures.sources)
-        self.keys = torch.cat(list(map(self._guides, self.sources, seen)))
+        self.keys = torch.cat(list(map(self._guides, self.sources, seen, count())))
         shown = list(map(patches, self.painted))
         self.texture = Axes.of(shown, PATCH_WEIGHT, PATCH_AXES)
         self.shown = torch.cat([self.texture.along(one, size_of(one)) for one in shown])
@@ -144,11 +145,14 @@ class Photographs:
         colors = [blurred(image, deviation) for deviation in COLORS]
         return [*colors, fine - wide, _position(image), *(features[one].float() for one in LAYERS)]
 
-    def _guides(self, image: Tensor, seen: Sequence[Tensor]) -> Tensor:
-        """Return the values (pixels, D) by which an image's pixels are compared; see `_seen`."""
+    def _guides(self, image: Tensor, seen: Sequence[Tensor], number: int = 0) -> Tensor:
+        """Return the values (pixels, D) by which an image's pixels are compared; see `_seen`.
+
+        `number` is that of the painting whose place on the page the pixels have; see `screens.py`.
+        """
         kinds, size = zip(self.axes, seen, strict=True), size_of(image)
         values = [axes.along(maps, size) for axes, maps in kinds]
-        return torch.cat([*values, self.screen.phases(image, self.factor)], 1)
+        return torch.cat([*values, self.screen.phases(image, self.factor, number)], 1)
 
 
 def correspondence(
