@@ -13,7 +13,7 @@ from typing import Self
 
 import torch
 from torch import Tensor
-from torch.fft import fft2, fftfreq, ifft2, irfft2, rfft2, rfftfreq
+from torch.fft import fft2, fftfreq, ifft2, rfft2, rfftfreq
 from torch.nn.functional import interpolate, normalize, pad
 
 from styletransfer.pictures.images import luma, size_of
@@ -25,13 +25,12 @@ from styletransfer.pictures.images import luma, size_of
 # synthetic artists with a screen, the ratio is at least 160, and 25 times the photograph's. For
 # seven without one, it is below SHARP, or at most 10 times the photograph's.
 COARSE, INNER, OUTER, LOUD, SHARP, OWN, MOST = 0.06, 3.5, 9.0, 0.03, 80.0, 16.0, 4
-# If there is no sharp peak, lines by hand have their mean frequency f at the highest place of the
-# spectrum, smoothed by a Gaussian with the standard deviation WIDE in cycles per pixel. The band
-# around f is a Gaussian with the standard deviation BAND * |f|. It holds at least the share MUCH of
-# the power above COARSE, and this share is OWN_BAND times that of the photographs. For an artist
-# with such lines, the share is at least 0.6, and 8 times the photographs'; for six artists without
-# lines it is at most 3 times the photographs'.
-WIDE, BAND, MUCH, OWN_BAND = 0.03, 0.28, 0.3, 5.0
+# If there is no sharp peak, the frequency f of lines by hand is that of the highest power above
+# COARSE_LINES cycles per pixel. The band around f is a Gaussian with the standard deviation
+# BAND * |f|. It holds at least the share MUCH of the power above COARSE, and this share is OWN_BAND
+# times that of the photographs. For one artist with such lines, it is at least 0.6, and 8 times the
+# photographs'. For six artists without lines, it is below 0.1, or at most 3 times the photographs'.
+COARSE_LINES, BAND, MUCH, OWN_BAND = 0.09, 0.28, 0.3, 5.0
 # The spectrum is computed for the middle of a picture, at most SIDE pixels high and wide. A top's
 # frequency is then found with a precision of 1 / FINE of the spectrum's step.
 SIDE, FINE = 1024, 32
@@ -60,9 +59,11 @@ class Screen:
         """
         lights, others = (list(map(_middle, images)) for images in (paintings, photographs))
         size = tuple(map(max, zip(*(light.shape for light in lights + others), strict=True)))
-        power, own = (
-            sum(rfft2(light, size).abs().square() for light in each) for each in (lights, others)
+        powers, owns = (
+            torch.stack([rfft2(light, size).abs().square() for light in each])
+            for each in (lights, others)
         )
+        power, own = powers.sum(0), owns.sum(0)
         down, right = fftfreq(size[0]).double()[:, None], rfftfreq(size[1]).double()
         power[torch.hypot(down, right) < COARSE] = 0
         total, found = power.sum(), []
@@ -73,13 +74,13 @@ class Screen:
             columns = [(right - each) * size[1] for each in (right[column], -right[column])]
             steps = torch.minimum(*map(torch.hypot, rows, columns))
             peak, around = steps < INNER, (steps > INNER) & (steps < OUTER)
-            sharp, own_sharp = (one[peak].max() / one[around].mean() for one in (power, own))
+            sharp, own_sharp = (float(one[peak].max() / one[around].mean()) for one in (power, own))
             is_screen = power[peak].sum() > LOUD * total and sharp > max(SHARP, OWN * own_sharp)
             if not is_screen:
                 break
             found.append(_top(lights, size, (float(down[row]), float(right[column]))))
             power[peak] = 0
-        line = None if found else _line(power, own, size)
+        line = None if found else _line(powers, own, size)
         waves = () if line is None else tuple(_wave(painting, line) for painting in paintings)
         return cls(torch.tensor(found, dtype=torch.float64).view(-1, 2), waves)
 
@@ -131,23 +132,23 @@ def _top(
     return float(down[row]), float(right[column])
 
 
-def _line(power: Tensor, own: Tensor, size: tuple[int, ...]) -> tuple[float, float] | None:
-    """Return the mean frequency of lines by hand, or None if a spectrum shows no such lines.
+def _line(powers: Tensor, own: Tensor, size: tuple[int, ...]) -> tuple[float, float] | None:
+    """Return the frequency of lines by hand, or None if a painting has no such lines.
 
-    `power` is the spectrum of the paintings, `own` that of the photographs; both are those of
-    `rfft2` for pictures of this `size`.
+    `powers` holds the spectrum of each painting, `own` is that of all photographs; they are those
+    of `rfft2` for pictures of this `size`.
     """
     down, right = fftfreq(size[0]).double()[:, None], rfftfreq(size[1]).double()
-    steps, beside = (fftfreq(side).double() * side for side in size)
-    window = torch.exp(-2 * (torch.pi * WIDE) ** 2 * (steps[:, None] ** 2 + beside**2))
-    smooth = rfft2(irfft2(power, size) * window).real
-    smooth[torch.hypot(down, right) < COARSE + WIDE] = 0
-    row, column = divmod(int(smooth.argmax()), len(right))
+    radius = torch.hypot(down, right)
+    power = powers.sum(0) * (radius >= COARSE_LINES)
+    row, column = divmod(int(power.argmax()), len(right))
     line = float(down[row]), float(right[column])
     near = _band(line, down, right) + _band((-line[0], -line[1]), down, right)
-    own = own * (torch.hypot(down, right) >= COARSE)
-    share, own_share = ((one * near).sum() / one.sum().clamp_min(1e-12) for one in (power, own))
-    return line if share > max(MUCH, OWN_BAND * float(own_share)) else None
+    all_own, *all_powers = (one * (radius >= COARSE) for one in (own, *powers))
+    most, *shares = (
+        float((one * near).sum() / one.sum().clamp_min(1e-12)) for one in (all_own, *all_powers)
+    )
+    return line if min(shares) > max(MUCH, OWN_BAND * most) else None
 
 
 def _band(line: tuple[float, float], down: Tensor, right: Tensor) -> Tensor:
@@ -159,7 +160,7 @@ def _band(line: tuple[float, float], down: Tensor, right: Tensor) -> Tensor:
 def _wave(painting: Tensor, line: tuple[float, float]) -> Tensor:
     """Return cosine and sine of the phases of a painting's lines, (1, 2, H, W).
 
-    `line` is their mean frequency. The wave is the painting's analytic signal in the band.
+    `line` is their frequency. The wave is the painting's analytic signal in the band.
     """
     light = luma(painting.cpu().float())[0, 0]
     down, right = (fftfreq(side) for side in light.shape)

@@ -145,7 +145,19 @@ def turns(height, width, down, right):
     return torch.cos(2 * torch.pi * (down * y + right * x)) / 2 + 0.5
 
 
+def by_hand(height, width, slope=0.5):
+    """Return straight lines (height, width) from 0 to 1, at distances from 3 to 6 pixels."""
+    random = torch.Generator().manual_seed(3)
+    places = (3 + 3 * torch.rand(height + width, generator=random)).cumsum(0)
+    across = torch.arange(height)[:, None] + slope * torch.arange(width)
+    number = torch.bucketize(across, places)
+    start = torch.cat([torch.zeros(1), places])[number]
+    return torch.cos(2 * torch.pi * (across - start) / (places[number] - start)) / 2 + 0.5
+
+
 SCREENS = {
+    "by hand": by_hand,
+    "ruled by hand": lambda *size: by_hand(*size, slope=0.0),
     "lines": lambda *size: turns(*size, 0.19, 0),
     "hatching": lambda *size: turns(*size, 0.13, -0.16),
     "dots": lambda *size: (turns(*size, 0.15, 0.08) + turns(*size, -0.08, 0.15)) / 2,
@@ -158,17 +170,48 @@ def inked(photograph, screen):
     return ((light - screen) * 4 + 0.5).clamp(0, 1)
 
 
-@pytest.mark.parametrize("size", [(64, 72), (96, 112)], ids=["searched", "reduced"])
+@pytest.mark.parametrize("side", [112, 72], ids=["searched", "reduced"])
 @pytest.mark.parametrize("shape", SCREENS)
-def test_a_screen_stays_at_its_place_of_the_page(shape, size, monkeypatch):
+def test_a_screen_stays_at_its_place_of_the_page(shape, side, monkeypatch):
     """Check prints of two different photographs; lines of another phase would differ everywhere."""
-    monkeypatch.setattr(paired, "CONTENT_SIDE", 72)
-    screen = SCREENS[shape](*size)
-    key, frame = (photo(seed, *size) for seed in (2, 3))
+    monkeypatch.setattr(paired, "CONTENT_SIDE", side)
+    screen = SCREENS[shape](96, 112)
+    key, frame = (photo(seed, 96, 112) for seed in (2, 3))
     pictures = Inputs(frame, (inked(key, screen),), EVERYWHERE, sources=(key,))
     made = pixels(correspondence(tiny_network(VGG19).float(), pictures), pictures.styles)
     truth = inked(frame, screen)
     assert (made - truth).square().mean() < 0.6 * (truth.mean() - truth).square().mean()
+
+
+def test_lines_by_hand_need_lines_in_every_painting():
+    key, other = photo(2, 96, 112), photo(1, 64, 72)
+    drawn = inked(key, by_hand(96, 112))
+    assert len(Screen.of([drawn, drawn], [key, key]).waves) == 2
+    assert not Screen.of([drawn, other.flip(1)], [key, other])
+
+
+def test_lines_of_two_paintings_need_not_agree():
+    """Check a frame whose parts are like two photographs; each has its own lines by hand."""
+    keys, screen = [photo(seed, 96, 112) for seed in (2, 3)], by_hand(96, 112)
+    styles = (inked(keys[0], screen), inked(keys[1], screen.flip(0, 1)))
+    frame = torch.where(torch.arange(112) < 56, *keys)
+    both = Region(sources=(StylePart(0), StylePart(1)))
+    pictures = Inputs(frame, styles, (both,), sources=tuple(keys))
+    made = pixels(correspondence(tiny_network(VGG19).float(), pictures), styles)
+    truth = inked(frame, screen)
+    assert (made - truth).square().mean() < 0.6 * (truth.mean() - truth).square().mean()
+
+
+@pytest.mark.parametrize("size", [(64, 72), (96, 128), (128, 112)])
+def test_lines_by_hand_end_with_their_page(size):
+    """Check content of another size than the page: where there is no page, nothing is compared."""
+    key = photo(2, 96, 112)
+    screen = Screen.of([inked(key, by_hand(96, 112))], [key])
+    phases = screen.phases(photo(0, *size), 1.0).view(*size, 2)
+    height, width = min(size[0], 96), min(size[1], 112)
+    assert phases[:height, :width].norm(dim=-1).min() > 0.99
+    assert phases[height:].count_nonzero() == phases[:, width:].count_nonzero() == 0
+    assert torch.equal(phases[:64, :72], screen.phases(key, 1.0).view(96, 112, 2)[:64, :72])
 
 
 def striped(photograph):
