@@ -1,4 +1,4 @@
-"""Copies pieces of a painting whole, so that textures such as hatching by hand are not torn apart.
+"""Copies pieces of a painting whole, so that textures such as stipple are not torn apart.
 
 Where a photograph has little detail, many matches are about equally good. If each pixel chose
 alone there, lines would break. Therefore blocks of pixels also try a common offset from pixel to
@@ -6,7 +6,7 @@ match, as in shift maps (Pritch et al. 2009). A block takes the offset if this l
 costs of all matches and of all seams. A seam lies between neighbouring pixels whose matches are not
 neighbours. Its cost is the difference between the painted patches at the seam and those that would
 continue the texture (Kwatra et al. 2003). It is 0 if the texture happens to continue at the seam.
-Textures with a constant period need no blocks; see `screens.py`.
+Lines, and textures with a period, need no blocks; see `screens.py`.
 """
 
 import torch
