@@ -1,7 +1,7 @@
 """Copies pieces of a painting whole, so that textures such as stipple are not torn apart.
 
 Where a photograph has little detail, many matches are about equally good. If each pixel chose
-alone there, lines would break. Therefore blocks of pixels also try a common offset from pixel to
+alone there, textures would break. Therefore blocks of pixels also try a common offset from pixel to
 match, as in shift maps (Pritch et al. 2009). A block takes the offset if this lowers the sum of the
 costs of all matches and of all seams. A seam lies between neighbouring pixels whose matches are not
 neighbours. Its cost is the difference between the painted patches at the seam and those that would
