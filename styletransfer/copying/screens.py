@@ -9,12 +9,13 @@ peak. What the painting has in this band of frequencies is a wave; its phase is 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Self
 
 import torch
 from torch import Tensor
 from torch.fft import fft2, fftfreq, ifft2, rfft2, rfftfreq
-from torch.nn.functional import interpolate, normalize, pad
+from torch.nn.functional import interpolate, normalize
 
 from styletransfer.pictures.images import luma, size_of
 
@@ -31,6 +32,8 @@ COARSE, INNER, OUTER, LOUD, SHARP, OWN, MOST = 0.06, 3.5, 9.0, 0.03, 80.0, 16.0,
 # times that of the photographs. For one artist with such lines, it is at least 0.6, and 8 times the
 # photographs'. For six artists without lines, it is below 0.1, or at most 3 times the photographs'.
 COARSE_LINES, BAND, MUCH, OWN_BAND = 0.09, 0.28, 0.3, 5.0
+# Where a content image is larger than a page, waves are continued from EDGE pixels before its end.
+EDGE = 8
 # The spectrum is computed for the middle of a picture, at most SIDE pixels high and wide. A top's
 # frequency is then found with a precision of 1 / FINE of the spectrum's step.
 SIDE, FINE = 1024, 32
@@ -44,7 +47,7 @@ class Screen:
 
     #: (n, 2), float64, in cycles per pixel, down and right; n is 0 without a constant period
     frequencies: Tensor
-    #: for lines by hand, the wave (1, 2, H, W) of each painting: cosine and sine of its phase
+    #: for lines by hand, the wave (H, W) of each painting: complex numbers of modulus 1
     waves: tuple[Tensor, ...] = ()
 
     def __bool__(self) -> bool:
@@ -89,15 +92,16 @@ class Screen:
 
         `factor` is the factor by which `image` (1, 3, h, w) was reduced. The frequencies are those
         of pictures at full size, so a screen may be finer than the pixels of `image`. With waves,
-        the phases are those of painting `number`, and 0 outside of its page.
+        the phases are those of painting `number`; a larger `image` continues the painting's lines.
         """
         if self.waves:
             height, width = size_of(image)
-            sides = (max(1, round(side * factor)) for side in size_of(self.waves[number]))
-            wave = interpolate(self.waves[number], tuple(sides), mode="bilinear")
-            wave = normalize(wave[..., :height, :width])
-            below, beside = height - wave.shape[2], width - wave.shape[3]
-            return pad(wave, (0, beside, 0, below))[0].flatten(1).mT.to(image) * WEIGHT
+            down, right = (ceil((side + 1) / factor) for side in (height, width))
+            wave = _continued(_continued(self.waves[number], down).mT, right).mT
+            planes = torch.view_as_real(wave.contiguous()).permute(2, 0, 1)[None]
+            planes = interpolate(planes, scale_factor=factor, mode="bilinear")
+            planes = normalize(planes[..., :height, :width])
+            return planes[0].flatten(1).mT.to(image) * WEIGHT
         y, x = (torch.arange(side).double() / factor for side in size_of(image))
         places = torch.stack(torch.meshgrid(y, x, indexing="ij"), -1).view(-1, 2)
         turns = 2 * torch.pi * places @ self.frequencies.mT
@@ -158,11 +162,24 @@ def _band(line: tuple[float, float], down: Tensor, right: Tensor) -> Tensor:
 
 
 def _wave(painting: Tensor, line: tuple[float, float]) -> Tensor:
-    """Return cosine and sine of the phases of a painting's lines, (1, 2, H, W).
+    """Return the wave of a painting's lines: complex numbers (H, W) of modulus 1.
 
-    `line` is their frequency. The wave is the painting's analytic signal in the band.
+    `line` is the frequency of the lines. The wave is the painting's analytic signal in the band.
     """
     light = luma(painting.cpu().float())[0, 0]
     down, right = (fftfreq(side) for side in light.shape)
-    wave = ifft2(fft2(light - light.mean()) * _band(line, down[:, None], right))
-    return normalize(torch.stack([wave.real, wave.imag])[None])
+    wave: Tensor = ifft2(fft2(light - light.mean()) * _band(line, down[:, None], right)).sgn()
+    return wave
+
+
+def _continued(wave: Tensor, height: int) -> Tensor:
+    """Return a wave (`height`, W): `wave` (H, W), of which rows are added at the end or removed.
+
+    The phase is continued by reflection at a row, so that its gradient has no step. It is the row
+    EDGE from the end, because the transform in `_wave` lets opposite borders of a page meet.
+    """
+    longer = wave[: max(1, len(wave) - EDGE)]
+    while len(longer) < height:
+        before = longer.flip(0)[min(1, len(longer) - 1) :]
+        longer = torch.cat([longer, longer[-1].square() * before.conj()])
+    return torch.cat([wave, longer[len(wave) :]])[:height]

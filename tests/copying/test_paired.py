@@ -202,16 +202,18 @@ def test_lines_of_two_paintings_need_not_agree():
     assert (made - truth).square().mean() < 0.6 * (truth.mean() - truth).square().mean()
 
 
-@pytest.mark.parametrize("size", [(64, 72), (96, 128), (128, 112)])
-def test_lines_by_hand_end_with_their_page(size):
-    """Check content of another size than the page: where there is no page, nothing is compared."""
+@pytest.mark.parametrize("size", [(64, 72), (96, 200), (300, 112)])
+def test_lines_by_hand_are_continued_beyond_their_page(size):
+    """Check content of another size: from row to row, phases grow as on the page."""
     key = photo(2, 96, 112)
     screen = Screen.of([inked(key, by_hand(96, 112))], [key])
-    phases = screen.phases(photo(0, *size), 1.0).view(*size, 2)
-    height, width = min(size[0], 96), min(size[1], 112)
-    assert phases[:height, :width].norm(dim=-1).min() > 0.99
-    assert phases[height:].count_nonzero() == phases[:, width:].count_nonzero() == 0
-    assert torch.equal(phases[:64, :72], screen.phases(key, 1.0).view(96, 112, 2)[:64, :72])
+    page, phases = (
+        torch.view_as_complex(screen.phases(one, 1.0).view(*one.shape[2:], 2).contiguous())
+        for one in (key, photo(0, *size))
+    )
+    assert torch.equal(phases[:96, :112], page[: size[0], : size[1]])
+    grown = (phases[1:] * phases[:-1].conj()).angle()  # 2 pi / 6 to 2 pi / 3 for these lines
+    assert 0.9 < grown.quantile(0.2) < grown.quantile(0.8) < 2.3
 
 
 def striped(photograph):
