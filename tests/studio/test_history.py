@@ -67,6 +67,7 @@ def test_one_button_undoes_each_kind_of_change(address, visited):
         act("match_weight=2", lambda: page.click("#looks >> text=bold"))
         act("coffee", lambda: page.click("#reset-all"))
         page.expect("#looks [aria-pressed=true]").to_have_text("painted")
+        page.expect(COMMAND).not_to_contain_text("match_weight")  # the server has answered
         last = state()
         for wanted in reversed(seen):
             page.click("#undo")
