@@ -111,7 +111,7 @@ def copied(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
     """
     mean, single = _mean_of_patches(found, styles), pixels(found, styles)
     sharp = single + blurred(mean - single, TONE)
-    rough = pixels(found, [roughness(style).expand(-1, 3, -1, -1) for style in styles])[:, :1]
+    rough = pixels(found, list(map(roughness, styles)))
     least, most = roughness(mean), roughness(sharp)
     share = ((rough - least) / (most - least).clamp_min(1e-6)).clamp(0, 1)
     return torch.lerp(mean, sharp, torch.where(most > least, share, 0)).clamp(0, 1)
@@ -124,12 +124,12 @@ def roughness(image: Tensor) -> Tensor:
 
 
 def pixels(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
-    """Return the colours of the paintings `styles` at the matched places, as (1, 3, H, W).
+    """Return the values of the images `styles` (1, C, h, w) at the matched places, (1, C, H, W).
 
-    Places may lie between pixels, so the colours are interpolated bicubically.
+    Places may lie between pixels, so the values are interpolated bicubically.
     """
     numbers, rows, columns = found.places
-    picture = styles[0].new_zeros(1, 3, *found.size)
+    picture = styles[0].new_zeros(1, styles[0].shape[1], *found.size)
     for number, (style, (height, width)) in enumerate(zip(styles, found.cells, strict=True)):
         down, right = (rows + 0.5) * (2 / height) - 1, (columns + 0.5) * (2 / width) - 1
         grid = torch.stack((right, down), -1)[None].to(style)

@@ -32,7 +32,9 @@ COARSE, INNER, OUTER, LOUD, SHARP, OWN, MOST = 0.06, 3.5, 9.0, 0.03, 80.0, 16.0,
 # times that of the photographs. For one artist with such lines, it is at least 0.6, and 8 times the
 # photographs'. For six artists without lines, it is below 0.1, or at most 3 times the photographs'.
 COARSE_LINES, BAND, MUCH, OWN_BAND = 0.09, 0.28, 0.3, 5.0
-# Where a content image is larger than a page, waves are continued from EDGE pixels before its end.
+# If a content image is larger than a painting, `_continued` adds rows and columns to the painting's
+# wave. It computes them from the part of the wave that ends EDGE pixels before the border, because
+# the last pixels before the border are not reliable.
 EDGE = 8
 # The spectrum is computed for the middle of a picture, at most SIDE pixels high and wide. A top's
 # frequency is then found with a precision of 1 / FINE of the spectrum's step.
@@ -83,7 +85,7 @@ class Screen:
                 break
             found.append(_top(lights, size, (float(down[row]), float(right[column]))))
             power[peak] = 0
-        line = None if found else _line(powers, own, size)
+        line = None if found else _line(powers, own, down, right)
         waves = () if line is None else tuple(_wave(painting, line) for painting in paintings)
         return cls(torch.tensor(found, dtype=torch.float64).view(-1, 2), waves)
 
@@ -136,13 +138,12 @@ def _top(
     return float(down[row]), float(right[column])
 
 
-def _line(powers: Tensor, own: Tensor, size: tuple[int, ...]) -> tuple[float, float] | None:
+def _line(powers: Tensor, own: Tensor, down: Tensor, right: Tensor) -> tuple[float, float] | None:
     """Return the frequency of lines by hand, or None if a painting has no such lines.
 
-    `powers` holds the spectrum of each painting, `own` is that of all photographs; they are those
-    of `rfft2` for pictures of this `size`.
+    `powers` holds the spectrum of each painting, `own` is that of all photographs. `down` and
+    `right` are the frequencies of their rows and columns, in cycles per pixel.
     """
-    down, right = fftfreq(size[0]).double()[:, None], rfftfreq(size[1]).double()
     radius = torch.hypot(down, right)
     power = powers.sum(0) * (radius >= COARSE_LINES)
     row, column = divmod(int(power.argmax()), len(right))
