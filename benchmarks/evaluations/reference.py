@@ -26,7 +26,7 @@ def plain_loop(
         network, mode, Criterion.of(config.objective), pair(content, style)
     ).terms:
         kind, layer = term.name.split("/")
-        weights[kind][layer] = term.weight
+        weights[kind][layer] = float(term.weight)
     state = torchvision_state(network, config.features.name)
     padding = config.features.padding
     return PlainLoop(state, content, style, weights["content"], weights["style"], padding)

@@ -8,6 +8,7 @@ from torch import Tensor
 from styletransfer.films.motion import TAPS, motion_between, warp
 from styletransfer.job import Job
 from styletransfer.objective.all_targets import style_targets_of
+from styletransfer.objective.captured import CapturedObjective
 from styletransfer.objective.inputs import Anchor
 from styletransfer.objective.targets import Targets
 from styletransfer.optimize import Outcome
@@ -39,12 +40,15 @@ class FrameOptimizer:
         # (Previous input frame, previous painted frame), (1, 3, H, W) each; None at first.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: Targets | None = None
+        self._graph: CapturedObjective | None = None  # that of the frame before, see `Run`
         self._crispness: Tensor | None = None  # mean local variance of the first painted frame
 
     def paint(self, content: Tensor) -> Outcome:
         """Paint the next frame (1, 3, H, W), which has the size of the job's finest scale."""
         job = self.job_of(content)
-        outcome = Run(job).complete()
+        run, self._graph = Run(job, self._graph), None
+        outcome = run.complete()
+        self._graph = run.graph
         if job.pictures.anchor is None or self._crispness is None:
             return outcome
         painted = outcome.image

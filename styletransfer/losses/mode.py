@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from styletransfer.losses.content import ContentDistance
 from styletransfer.losses.distance import LossLayer
 from styletransfer.losses.match import MatchDistance
@@ -19,4 +21,6 @@ class Term:
 
     name: str  #: such as "style/relu1_1", or "style/sky/relu1_1" for a region called sky
     module: LossLayer  #: the layer that computes the loss
-    weight: float  #: the loss is multiplied by this in the objective
+    #: The loss is multiplied by this in the objective. It is a 0-d tensor if the evaluation is
+    #: captured, because a replay cannot get another float.
+    weight: float | Tensor

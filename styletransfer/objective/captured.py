@@ -3,7 +3,8 @@
 Python starts thousands of kernels for an evaluation, and a fast GPU waits for it. A graph starts
 all of them at once. What is recorded reads and writes the same memory at each replay. So each
 picture is copied into that memory, and gradient and losses are copied out of it: otherwise a
-picture, gradient or loss that somebody keeps would become that of the next step.
+picture, gradient or loss that somebody keeps would become that of the next step. A film keeps the
+graph of a frame: the targets of the next frame are copied into the memory that it reads.
 
 `captured_on_cuda` follows torch's documentation ("CUDA semantics", CUDA Graphs). It has not been
 tried on a GPU, so an evaluation is captured only if the setting `captured` asks for it.
@@ -21,6 +22,7 @@ from torch import Tensor
 from styletransfer.losses import STYLE_LOSSES, LossMode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.evaluation import Evaluates, Losses
+from styletransfer.objective.whole import Objective
 from styletransfer.system.signals import raise_waiting, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -70,6 +72,21 @@ class CapturedObjective:
     def is_captured(self) -> bool:
         """Whether evaluations are replayed; False before the first one, and if a capture failed."""
         return self._graph is not None
+
+    def follow(self, objective: Objective) -> bool:
+        """Copy the state of `objective`, so that replays evaluate it; return whether they can.
+
+        Its network, loss mode, criterion and picture size must be those of this objective; it has
+        another content image, as the next frame of a film. It must have the same losses, too.
+        """
+        if self._graph is None or not isinstance(self._objective, Objective):
+            return False
+        own, new = self._objective.state(), objective.state()
+        if {key: x.shape for key, x in own.items()} != {key: x.shape for key, x in new.items()}:
+            return False
+        for key, tensor in own.items():
+            tensor.copy_(new[key])
+        return True
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add their gradient to `image.grad`, see `Evaluates`."""

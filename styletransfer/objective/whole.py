@@ -5,11 +5,13 @@ needs to know the loss mode or the precision.
 """
 
 from collections import OrderedDict
+from dataclasses import replace
 from functools import partial
 
 from torch import Tensor, nn
 
 from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.features.tensors import accumulate_dtype
 from styletransfer.losses import LossMode, Term
 from styletransfer.objective.all_targets import all_targets, whole_reader
 from styletransfer.objective.criterion import Criterion
@@ -45,7 +47,7 @@ class Objective:
         pictures: Inputs,
         styles: Targets | None = None,
     ) -> None:
-        self.mode = mode
+        self.mode, self.anchor = mode, pictures.anchor
         self.priors = partial(prior_losses, criterion.tv_weight, pictures.anchor)
         reader = whole_reader(extractor, criterion, pictures)
         targets = all_targets(criterion, reader, pictures, styles)
@@ -74,3 +76,24 @@ class Objective:
             # A kept `loss` would keep its graph, and with `retain_graph=True` the saved tensors.
             del term.module.loss
         return Losses(losses)
+
+    def weights_as_tensors(self) -> None:
+        """Make each loss's weight a tensor beside its target, so that `state` has it."""
+        for index, term in enumerate(self.terms):
+            target = next(term.module.buffers())
+            weight = target.new_full((), float(term.weight), dtype=accumulate_dtype(target.dtype))
+            self.terms[index] = replace(term, weight=weight)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return name -> tensor that an evaluation reads, besides the picture and the network.
+
+        Objectives of one network, loss mode and criterion, for pictures of one size, compute the
+        same operations if the names and shapes in their states are equal.
+        """
+        anchor = self.anchor
+        found = {} if anchor is None else {"anchor": anchor.target, "sure": anchor.weights}
+        for term in self.terms:
+            found |= {f"{term.name} {name}": x for name, x in term.module.named_buffers()}
+            if isinstance(term.weight, Tensor):
+                found[term.name] = term.weight
+        return found

@@ -38,6 +38,10 @@ class Run:
 
     If memory runs out, the step is made again in tiles whose sides are half as long.
 
+    Args:
+        job: what the run does.
+        graph: the `graph` of the run before, whose job differed in its pictures only, or None.
+
     Raises:
         UserError: the settings cannot work; see `Objective`.
     """
@@ -45,8 +49,10 @@ class Run:
     captured: bool  # whether CUDA graphs made evaluations of this job, at one scale or more
     _is_evaluated: bool  # whether this job has been evaluated
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, graph: CapturedObjective | None = None) -> None:
         self._take(job)
+        # At first that of the run before, at the end that of the finest scale; otherwise None.
+        self.graph = graph
         self.at = Progress(self.start, sum(scale.steps for scale in self.scales))
         self.problem: str | None = None  # why the run gave up, in one line; None if it did not
         # The descent and the objective of the current scale. They are None before its first step.
@@ -67,7 +73,9 @@ class Run:
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
-                self._halve_tile()
+                if self.graph is None:
+                    self._halve_tile()
+                self.graph = None  # its memory may be what the step needs
             # Here, after `except`, Python has freed the error's traceback, which held the tensors.
             if iterate is not None:
                 yield iterate
@@ -111,6 +119,8 @@ class Run:
 
     def _chosen_tile(self, scale: Scale) -> int | None:
         """Return the side of a scale's tiles in pixels, or None for the whole picture at once."""
+        if self.graph is not None:  # it holds the memory that a whole picture takes
+            return None
         tile = plan_memory(self.job, scale, free_bytes(self.job.device)).tile
         if self.at.largest_tile is None:
             return tile
@@ -137,7 +147,9 @@ class Run:
             pictures = replace(pictures, start=start)
         if pictures.sources and pictures.anchor is None and self.job.start.name == "content":
             pictures = replace(pictures, anchor=held(resize(self.start, scale.size)))
-        return objective_of(self.job, pictures, self.at.tile)
+        objective = objective_of(self.job, pictures, self.at.tile, self.graph)
+        self.graph = None
+        return objective
 
     def _end(self, descent: Descent, objective: Evaluates) -> None:
         """Keep a scale's result and go to the next scale; if `descent` gave up, set `problem`."""
@@ -151,6 +163,7 @@ class Run:
         self._descent = self._objective = None  # the next scale needs their memory
         if self.at.index == len(self.scales):
             self.at.losses = losses.as_floats()
+            self.graph = objective if isinstance(objective, CapturedObjective) else None
 
     def _halve_tile(self) -> None:
         """Halve the side of tiles for the next steps, or set `problem` if that is impossible."""
@@ -207,7 +220,7 @@ class Run:
         self._take(job)
         if job.optimizer.name != "adam":
             self.at.momentum = None
-        self._descent = self._objective = self.problem = None
+        self._descent = self._objective = self.problem = self.graph = None
         self.at.go_to(self.scales, self._side_left)
 
     def _take(self, job: Job) -> None:
@@ -245,12 +258,20 @@ class Run:
             self._descent.load_state_dict(state["descent"])
 
 
-def objective_of(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
-    """Return the objective of `job` for pictures of one scale, in tiles unless `tile` is None."""
+def objective_of(
+    job: Job, pictures: Inputs, tile: int | None, graph: CapturedObjective | None = None
+) -> Evaluates:
+    """Return the objective of `job` for pictures of one scale, in tiles unless `tile` is None.
+
+    It is `graph`, with new targets, if that is possible; see `CapturedObjective.follow`.
+    """
     compared = (job.extractor, job.mode, job.criterion, pictures)
     if tile is not None:
         return TiledObjective(*compared, tile, job.styles)
     whole = Objective(*compared, job.styles)
     if not job.captured:
         return whole
+    whole.weights_as_tensors()
+    if graph is not None and graph.follow(whole):
+        return graph
     return CapturedObjective(whole, partial(captured_on_cuda, job.device))

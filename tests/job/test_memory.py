@@ -99,7 +99,7 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, sty
             raise MemoryError
         return tiled(self, image)
 
-    def scarce(job, pictures, tile):
+    def scarce(job, pictures, tile, graph):
         if tile == 8:
             raise MemoryError
         return objective_of(job, pictures, tile)
@@ -115,7 +115,7 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, sty
 def test_the_smallest_tile_is_the_end(monkeypatch, caplog, content, style):
     tiles = []
 
-    def broken(job, pictures, tile):
+    def broken(job, pictures, tile, graph):
         tiles.append(tile)
         return Mock(evaluate=Mock(side_effect=error))
 

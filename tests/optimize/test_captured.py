@@ -166,7 +166,7 @@ def test_out_of_memory_drops_the_graph_before_tiles_are_made(monkeypatch):
 
         return replayed, outputs
 
-    def watched(job, pictures, tile):
+    def watched(job, pictures, tile, graph):
         alive.append([graph() is not None for graph in graphs])
         return objective_of(job, pictures, tile)
 
