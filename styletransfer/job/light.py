@@ -12,7 +12,7 @@ from torch import Tensor
 
 from styletransfer.objective.inputs import Inputs, StylePart
 from styletransfer.pictures.color import by_strips, from_oklab, lightness, to_oklab
-from styletransfer.pictures.images import blurred, size_of, weights_for
+from styletransfer.pictures.images import blurred, resize, scaled_size, size_of, weights_for
 
 # The darkest and the lightest paint of style images are these quantiles of their lightness.
 DARKEST, LIGHTEST = 0.05, 0.99
@@ -22,6 +22,9 @@ BLACK = 0.13
 # The content's lightness is blurred by a Gaussian of this standard deviation, as a share of the
 # longer side, so that the grain of the photograph does not cover the strokes.
 BLUR = 1 / 256
+# The same of the pastiche's lightness, so that its mean is over several strokes. It is computed at
+# SMALL pixels of the longer side, or at fewer if the pastiche has fewer.
+WIDE, SMALL = 1 / 32, 256
 
 
 def in_light_of(pictures: Inputs, layer: str, strength: float) -> Callable[[Tensor], Tensor]:
@@ -29,31 +32,60 @@ def in_light_of(pictures: Inputs, layer: str, strength: float) -> Callable[[Tens
 
     L is the content's blurred lightness in OKLab. d and l are the darkest and the lightest paint of
     a region's styles that are used at the style layer `layer`. Where L < d, the pastiche's OKLab is
-    multiplied by max(L, BLACK) / d. A pixel lighter than both l and L gets the lightness of the
-    lighter one. At a `strength` below 1 the changes are smaller. Protected pixels keep their
-    colours.
+    multiplied by max(L, BLACK) / d. The mean lightness m of the pastiche at these places, over a
+    neighbourhood WIDE, may be above d. Then it is multiplied by (d / m)^min(1, 2 - 2 L / d), too:
+    the mean is then max(L, BLACK) if L is at most d / 2. A pixel lighter than both l and L gets the
+    lightness of the lighter one. At a `strength` below 1 the changes are smaller. Protected pixels
+    keep their colours.
     """
     content = lightness(pictures.content)
     content = blurred(content, BLUR * max(size_of(content)))
     factor, most = torch.ones_like(content), torch.ones_like(content)
+    depth, darkest = torch.zeros_like(content), torch.ones_like(content)
     for region in pictures.regions:
         dark, light = _paint(region.sources_at(layer), pictures.styles)
-        covers = strength * (
-            1.0 if region.weights is None else weights_for(region.weights, content)
-        )
-        factor = factor + covers * (content.clamp(BLACK, dark) / dark - 1 if dark > BLACK else 0)
+        share = 1.0 if region.weights is None else weights_for(region.weights, content)
+        covers = strength * share
+        if dark > BLACK:
+            factor = factor + covers * (content.clamp(BLACK, dark) / dark - 1)
+            depth = depth + covers * (2 - 2 * content / dark).clamp(0, 1)
+            darkest = darkest + share * (dark - 1)
         most = most + covers * (content.clamp(min=light) - 1)
     if pictures.protected is not None:
         kept = weights_for(pictures.protected, content)
         factor, most = factor + kept * (1 - factor), most + kept
+        depth = depth * (1 - kept)
 
     def lit(factor: Tensor, most: Tensor, srgb: Tensor) -> Tensor:
         lab = to_oklab(srgb)
         change = torch.minimum(factor.to(lab), most.to(lab) / lab[:1].clamp(min=BLACK))
         return torch.where(change < 1, from_oklab(change * lab), srgb)
 
-    # `weights_for` resizes, because the pastiche of a coarser scale is smaller than the content.
-    return lambda image: by_strips(lit, weights_for(factor, image), weights_for(most, image), image)
+    def changed(image: Tensor) -> Tensor:
+        # `weights_for` resizes: the pastiche of a coarser scale is smaller than the content.
+        change, limit, deep, dark = (
+            weights_for(each, image) for each in (factor, most, depth, darkest)
+        )
+        mean = weights_for(_mean(lightness(image).to(deep), deep), image)
+        change = change * (dark / mean.clamp(min=BLACK)).clamp(max=1) ** deep
+        return by_strips(lit, change, limit, image)
+
+    return changed
+
+
+def _mean(values: Tensor, weights: Tensor) -> Tensor:
+    """Return the mean of values over a neighbourhood WIDE, with weights; (1, 1, h, w) each.
+
+    The mean is smooth, so it is computed at SMALL pixels, and has their size.
+    """
+    side = max(size_of(values))
+    both = resize(
+        torch.cat([weights * values, weights], 1),
+        scaled_size(size_of(values), min(side, SMALL)),
+        "bilinear",
+    )
+    total, weight = blurred(both, WIDE * min(side, SMALL)).split(1, 1)
+    return torch.div(total, weight.clamp(min=1e-6))
 
 
 def _paint(parts: Iterable[StylePart], styles: tuple[Tensor, ...]) -> tuple[float, float]:
