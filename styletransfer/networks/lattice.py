@@ -22,7 +22,7 @@ PERIOD = 4
 # removes more of a lattice that changes from place to place, but also more of the strokes.
 DEVIATION, REACH = 1.5, 4
 # Detail that is STANDS_OUT times as strong as the mean around it gets half of the full weight.
-STANDS_OUT = 2.5
+STANDS_OUT = 4.0
 # Weights of the mean over the five pixels around a pixel, in one dimension. The fine detail of a
 # pixel is its difference from the mean. The mean is 0 for a wave of 1/4 or 1/2 cycles per pixel.
 AROUND = (0.125, 0.25, 0.25, 0.25, 0.125)

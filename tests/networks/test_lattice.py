@@ -25,7 +25,7 @@ def test_a_lattice_goes_and_the_picture_below_it_stays():
 
 def test_an_edge_is_hardly_repeated():
     edge = (torch.arange(64) >= 31).double().expand(1, 1, 64, 64)
-    assert (filtered(edge) - edge).abs().max() < 0.03  # 0.1, if all detail counted alike
+    assert (filtered(edge) - edge).abs().max() < 0.05  # 0.1, if all detail counted alike
     far = (..., slice(8, -8), slice(52, 60))
     change = (filtered(edge + 0.05 * LATTICE) - edge - 0.05 * LATTICE.mean())[far]
     assert change.std() < 0.05 * (0.05 * LATTICE).std()
