@@ -42,7 +42,7 @@ def resting(image, other):
 def job_of(*words):
     """Return a job of the default look; each frame has calm places of its own."""
     tiny = ["features=vgg19", "features.weights=random", "precision=float32", "size=48", "scales=2"]
-    more = ["steps=4", "device=cuda", "objective.calm_freedom=1", "objective.tv_weight=0.1", *words]
+    more = ["steps=2", "device=cuda", "objective.calm_freedom=1", "objective.tv_weight=0.1", *words]
     job = prepare(composed("train", "content=content.png", "style=style.png", *tiny, *more))
     return replace(job, captured=True)
 
@@ -71,16 +71,16 @@ def same(found, wanted):
 
 def test_frames_are_the_same(captures):
     job = job_of("loss_mode=loss_attribute")  # the other tests have autograd_function
-    found = film(FrameOptimizer(job, 3, 10.0), frames(3))
+    found = film(FrameOptimizer(job, 2, 10.0), frames(3))
     assert captures == FOLLOWING
     assert all("style/calm/relu1_1" in outcome.losses for outcome in found)
     assert all(outcome.captured for outcome in found)
-    same(found, film(FrameOptimizer(replace(job, captured=False), 3, 10.0), frames(3)))
+    same(found, film(FrameOptimizer(replace(job, captured=False), 2, 10.0), frames(3)))
 
 
 def test_frames_after_a_cut_are_captured_anew(captures, monkeypatch):
     """The frame after the cut is painted as the first one."""
-    painter = FrameOptimizer(job_of(), 2, 10.0)
+    painter = FrameOptimizer(job_of(), 1, 10.0)
     film(painter, frames(2))
     move(monkeypatch, moving(0 * ALL[..., :1, :1], 0))
     film(painter, frames(1))
@@ -98,7 +98,7 @@ def test_a_kept_graph_has_the_memory_of_the_next_frame(captures, monkeypatch):
         assert tile is None
         return objective_of(job, pictures, tile, graph)
 
-    painter = FrameOptimizer(job, 2, 10.0)
+    painter = FrameOptimizer(job, 1, 10.0)
     found = film(painter, frames(2))
     with monkeypatch.context() as patched:
         patched.setattr(run, "objective_of", scarce)
@@ -109,13 +109,13 @@ def test_a_kept_graph_has_the_memory_of_the_next_frame(captures, monkeypatch):
         captures.append("more memory is needed from here on")
         found += film(painter, frames(1))
     assert (captures[4:], len(drops)) == ([(36, 48)], 1)
-    plain = FrameOptimizer(replace(job, captured=False), 2, 10.0)
+    plain = FrameOptimizer(replace(job, captured=False), 1, 10.0)
     same(found, film(plain, [*frames(2), *frames(1), *frames(1)]))
 
 
 def test_a_run_that_is_steered_after_its_end_does_not_replay_the_old_losses(captures):
     """A replay would leave the total variation's old weight, a number, as it was."""
-    job, other = job_of(), job_of("objective.tv_weight=1", "steps=6")
+    job, other = job_of(), job_of("objective.tv_weight=1", "steps=4")
     found = []
     for each, then in (
         (job, other),
