@@ -16,9 +16,9 @@ from styletransfer.pictures.images import blurred, resize, scaled_size, size_of,
 
 # The darkest and the lightest paint of style images are these quantiles of their lightness.
 DARKEST, LIGHTEST = 0.05, 0.99
-# Lightness in OKLab that a black place of the content image gets: the sRGB value 7 of 255. With
+# Lightness in OKLab that a black place of the content image gets: the sRGB value 11 of 255. With
 # less, the strokes there would be invisible.
-BLACK = 0.13
+BLACK = 0.15
 # The content's lightness is blurred by a Gaussian of this standard deviation, as a share of the
 # longer side, so that the grain of the photograph does not cover the strokes.
 BLUR = 1 / 256
@@ -33,10 +33,9 @@ def in_light_of(pictures: Inputs, layer: str, strength: float) -> Callable[[Tens
     L is the content's blurred lightness in OKLab. d and l are the darkest and the lightest paint of
     a region's styles that are used at the style layer `layer`. Where L < d, the pastiche's OKLab is
     multiplied by max(L, BLACK) / d. The mean lightness m of the pastiche at these places, over a
-    neighbourhood WIDE, may be above d. Then it is multiplied by (d / m)^min(1, 2 - 2 L / d), too:
-    the mean is then max(L, BLACK) if L is at most d / 2. A pixel lighter than both l and L gets the
-    lightness of the lighter one. At a `strength` below 1 the changes are smaller. Protected pixels
-    keep their colours.
+    neighbourhood WIDE, may be above d. Then it is multiplied by (d / m)^(1 - L / d), too: the mean
+    is then BLACK where L is 0. A pixel lighter than both l and L gets the lightness of the lighter
+    one. At a `strength` below 1 the changes are smaller. Protected pixels keep their colours.
     """
     content = lightness(pictures.content)
     content = blurred(content, BLUR * max(size_of(content)))
@@ -48,7 +47,7 @@ def in_light_of(pictures: Inputs, layer: str, strength: float) -> Callable[[Tens
         covers = strength * share
         if dark > BLACK:
             factor = factor + covers * (content.clamp(BLACK, dark) / dark - 1)
-            depth = depth + covers * (2 - 2 * content / dark).clamp(0, 1)
+            depth = depth + covers * (1 - content / dark).clamp(min=0)
             darkest = darkest + share * (dark - 1)
         most = most + covers * (content.clamp(min=light) - 1)
     if pictures.protected is not None:
