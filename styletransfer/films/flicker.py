@@ -40,13 +40,13 @@ class FrameOptimizer:
         # (Previous input frame, previous painted frame), (1, 3, H, W) each; None at first.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: Targets | None = None
-        self._graph: CapturedObjective | None = None  # that of the frame before, see `Run`
+        self._graph: CapturedObjective | None = None  # the `graph` of the last frame's `Run`
         self._crispness: Tensor | None = None  # mean local variance of the first painted frame
 
     def paint(self, content: Tensor) -> Outcome:
         """Paint the next frame (1, 3, H, W), which has the size of the job's finest scale."""
         job = self.job_of(content)
-        run, self._graph = Run(job, self._graph), None
+        run, self._graph = Run(job, self._graph), None  # only the run holds it, and may free it
         outcome = run.complete()
         self._graph = run.graph
         if job.pictures.anchor is None or self._crispness is None:

@@ -22,8 +22,9 @@ BLACK = 0.15
 # The content's lightness is blurred by a Gaussian of this standard deviation, as a share of the
 # longer side, so that the grain of the photograph does not cover the strokes.
 BLUR = 1 / 256
-# The same of the pastiche's lightness, so that its mean is over several strokes. It is computed at
-# SMALL pixels of the longer side, or at fewer if the pastiche has fewer.
+# The pastiche's lightness is averaged over several strokes: with the weights of a Gaussian whose
+# standard deviation is WIDE of the longer side. For this, a larger pastiche is reduced to SMALL
+# pixels of the longer side.
 WIDE, SMALL = 1 / 32, 256
 
 

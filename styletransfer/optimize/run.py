@@ -51,7 +51,8 @@ class Run:
 
     def __init__(self, job: Job, graph: CapturedObjective | None = None) -> None:
         self._take(job)
-        # At first that of the run before, at the end that of the finest scale; otherwise None.
+        # Before the first step, the captured evaluation of the run before; after the last one, that
+        # of the finest scale; otherwise None.
         self.graph = graph
         self.at = Progress(self.start, sum(scale.steps for scale in self.scales))
         self.problem: str | None = None  # why the run gave up, in one line; None if it did not
@@ -119,7 +120,7 @@ class Run:
 
     def _chosen_tile(self, scale: Scale) -> int | None:
         """Return the side of a scale's tiles in pixels, or None for the whole picture at once."""
-        if self.graph is not None:  # it holds the memory that a whole picture takes
+        if self.graph is not None:  # the graph holds the memory that a whole picture takes
             return None
         tile = plan_memory(self.job, scale, free_bytes(self.job.device)).tile
         if self.at.largest_tile is None:

@@ -88,7 +88,7 @@ def test_frames_after_a_cut_are_captured_anew(captures, monkeypatch):
 
 
 def test_a_kept_graph_has_the_memory_of_the_next_frame(captures, monkeypatch):
-    """Where it leaves too little, it is dropped, and the frame is still painted whole."""
+    """If memory runs out, the run drops the graph, and paints the frame without tiles."""
     job, objective_of, drops = job_of(), run.objective_of, []
 
     def scarce(job, pictures, tile, graph):

@@ -50,7 +50,7 @@ def colored():
 @pytest.mark.parametrize(("light", "seen"), [(0.4, 0.4), (0.2, 0.2), (0.0, BLACK)])
 @pytest.mark.parametrize("painted", [0.7, 0.45])
 def test_a_dark_place_is_as_much_darker_as_the_photograph(light, seen, painted, colored):
-    """Where paint is lighter than the style's darkest, a black place is as dark all the same."""
+    """A pastiche that is lighter than the style's darkest paint gets a smaller factor."""
     darkest, image = lab(colored)[0].sort().values[16], grey(painted)
     lighter, share = max(painted / darkest, 1), 1 - light / darkest
     made = finished(image, grey(light), colored)
@@ -86,7 +86,9 @@ def test_only_the_palette_of_the_style_brings_the_darks_back(color, colored):
 
 
 def test_a_grey_drawing_keeps_the_darks_too():
-    made = finished(grey(0.7), grey(0.2), grey(0.5))  # 1.4 times as light as paint is
+    made = finished(
+        grey(0.7), grey(0.2), grey(0.5)
+    )  # the pastiche is 1.4 times as light as the style
     torch.testing.assert_close(
         lab(made)[0], torch.full((320,), 0.28 / 1.4**0.6).double(), rtol=0, atol=1e-5
     )
