@@ -8,7 +8,7 @@ content's calm places, and paint stars and waves there. With other styles these 
 scars on faces and creases in paper.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import torch
@@ -56,13 +56,14 @@ def calm_places(columns: Tensor) -> Tensor:
     return calm
 
 
-def busyness(columns: Tensor) -> float:
-    """Return how busy a style with these hypercolumns (D, h, w) is, from 0 to 1.
+def busyness(sizes: Iterable[Tensor]) -> float:
+    """Return how busy a style is, from 0 to 1, by its hypercolumns (D, h, w) at several sizes.
 
-    The result is 1 if at most the fraction BUSY of the style's positions is calm, and 0 if at least
-    the fraction PLAIN is calm. In between it falls linearly.
+    The result is 1 if at most the fraction BUSY of the style's positions is calm at each size, and
+    0 if at least the fraction PLAIN is calm at one of them. In between it falls linearly. The grain
+    of paper, or fine hatching, is busy at a large size, but calm at a small one.
     """
-    share = float(calm_places(columns).double().mean())
+    share = max(float(calm_places(columns).double().mean()) for columns in sizes)
     return min(1.0, max(0.0, (PLAIN - share) / (PLAIN - BUSY)))
 
 

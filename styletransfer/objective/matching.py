@@ -7,7 +7,7 @@ at every step; Chen and Schmidt 2016 swapped patches.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Self
@@ -37,7 +37,7 @@ from styletransfer.objective.targets import (
     at_reference,
     reference_size,
 )
-from styletransfer.pictures.images import resize, size_of
+from styletransfer.pictures.images import resize, scaled_size, size_of
 from styletransfer.system.devices import at_a_time
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
@@ -59,6 +59,8 @@ SAMPLE = 4096
 # The search leaves out this fraction of a style image's height and width at each edge; see
 # `_within`.
 EDGE = 1 / 32
+# Smallest longer side in pixels at which `busyness` looks at a style image.
+COARSEST = 128
 
 
 @dataclass(frozen=True)
@@ -207,8 +209,10 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
                 places[better] = within[place[torch.isin(block, better)]]
     styles, places, calm = styles.cpu(), places.cpu(), calm.cpu()
     freedom = [
-        busyness(each) if criterion.calm_freedom is None else criterion.calm_freedom
-        for each, _ in extracted
+        busyness([columns, *_coarser_columns(style, reader)])
+        if criterion.calm_freedom is None
+        else criterion.calm_freedom
+        for style, (columns, _) in zip(pictures.styles, extracted, strict=True)
     ]
     free = torch.tensor(freedom, dtype=torch.float64)
     wide = torch.tensor([width for _, width in cells])[styles]
@@ -237,6 +241,14 @@ def _style_columns(
     seen = reader.features(small, {*SEARCHED, *layers} if small is style else SEARCHED)
     kept = seen if small is style else reader.features(style, layers)
     return _columns(seen), {layer: kept[layer] for layer in layers}
+
+
+def _coarser_columns(style: Tensor, reader: Reader) -> Iterator[Tensor]:
+    """Yield a style's hypercolumns at half the size of the search, a quarter, ... to COARSEST."""
+    size = reference_size(style)
+    while max(size) >= 2 * COARSEST:
+        size = scaled_size(size, max(size) // 2)
+        yield _columns(reader.features(resize(style, size), SEARCHED))
 
 
 def _columns(seen: dict[str, Tensor]) -> Tensor:

@@ -222,11 +222,28 @@ def test_a_style_counts_as_less_busy_the_more_of_it_is_calm():
     found = []
     for width in (0, 5, 10, 13, 14, 16, 20, 40):  # the first columns of positions are alike
         columns[:, :, :width] = columns[:, :1, :1]
-        found.append(busyness(columns))
+        found.append(busyness([columns]))
     assert found[:2] == [1, 1]
     assert found[-2:] == [0, 0]
     assert found == sorted(found, reverse=True)
     assert any(0 < busy < 1 for busy in found)
+
+
+def test_a_style_that_is_calm_at_a_smaller_size_is_not_busy(monkeypatch):
+    # The grain of the left half has a mean of 0.5 in each square of 2 x 2 pixels: it is texture at
+    # full size, and grey at half the size.
+    style = picture(1, 128, 192)
+    sign = picture(2, 64, 56)[0, 0].sub(0.5).sign()
+    style[..., :112] = 0.5 + 0.3 * sign.kron(1 - 2 * torch.eye(2, dtype=torch.float64))
+    network = tiny_network(VGG19)
+
+    def freedom(coarsest):
+        monkeypatch.setattr(module, "COARSEST", coarsest)
+        reader = WholeReader(network, with_mean=False)
+        return matching(Criterion.of(MATCHED), pair(half_plain(), style), reader).freedom
+
+    assert freedom(97) == [1]  # half the size has 96 pixels along the longer side
+    assert freedom(96) == [0]
 
 
 def test_calm_places_have_style_losses_under_busy_styles_alone():
