@@ -68,9 +68,10 @@ class Colors:
         if self.source != "style_palette" or pictures.sources or self.strength == 0:
             return lambda image: in_colors(image, content, self.source, self.strength, grey=grey)
         palettes = self._palettes(pictures)
-        strengths = [self.strength * monochrome(end) for end in palettes]
+        one_hue = [monochrome(end) for end in palettes]
+        strengths = [self.strength * share for share in one_hue]
         is_wholly_grey = grey or (self.strength == 1 and is_grey(pictures.styles))
-        in_light = in_light_of(pictures, self.layer, self.strength)
+        in_light = in_light_of(pictures, self.layer, self.strength, one_hue)
 
         def finish(image: Tensor) -> Tensor:
             result = to_grey(image) if is_wholly_grey else image

@@ -170,11 +170,11 @@ class StyleTransferConfig:
     """Source of the colours: style (nothing is recoloured); style_palette (before the run, the
     content's colours get the mean and covariance of the style's colours, and each pixel keeps its
     lightness; after the run, places of the content that are darker than the style's darkest paint
-    become dark again, and if the style is grey or has one hue, the pastiche is recoloured in the
-    same way); content_palette (before the run, the style's colours get the mean and covariance of
-    the content's colours); or content_luminance (after the run, each pixel keeps its lightness and
-    gets the content's colour). The methods are those of Gatys et al. 2016, "Preserving Color in
-    Neural Artistic Style Transfer", but in OKLab."""
+    become dark again, but not under a drawing on paper, and if the style is grey or has one hue,
+    the pastiche is recoloured in the same way); content_palette (before the run, the style's
+    colours get the mean and covariance of the content's colours); or content_luminance (after the
+    run, each pixel keeps its lightness and gets the content's colour). The methods are those of
+    Gatys et al. 2016, "Preserving Color in Neural Artistic Style Transfer", but in OKLab."""
     color_strength: float = number(1.0, "[0, 1]", idle="with color=style")
     """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
     output: str | None = path(None, written=True, piped=True)

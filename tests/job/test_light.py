@@ -85,13 +85,23 @@ def test_only_the_palette_of_the_style_brings_the_darks_back(color, colored):
     assert torch.equal(finished(STROKES, grey(0.0), colored, color=color), STROKES)
 
 
-def test_a_grey_drawing_keeps_the_darks_too():
-    made = finished(
-        grey(0.7), grey(0.2), grey(0.5)
-    )  # the pastiche is 1.4 times as light as the style
-    torch.testing.assert_close(
-        lab(made)[0], torch.full((320,), 0.28 / 1.4**0.6).double(), rtol=0, atol=1e-5
+def tones(*lightnesses, tint=0.0):
+    """Return a style (1, 3, 16, 20) of one hue, with equal areas of these lightnesses in OKLab."""
+    light = torch.tensor(lightnesses, dtype=torch.float64).repeat_interleave(
+        320 // len(lightnesses)
     )
+    return from_oklab(torch.stack([light, tint * light, tint * light])).view(1, 3, 16, 20)
+
+
+@pytest.mark.parametrize("tint", [0.0, 0.05])
+def test_a_drawing_on_paper_shows_dark_places_in_its_own_lines(tint):
+    for middle in (0.6, 0.7, 0.9):
+        style = tones(0.5, 0.5, middle, middle, 0.9, tint=tint)
+        made = finished(tones(0.5, tint=tint), grey(0.4), style)
+        paper = min(max((middle / 0.9 - 0.7) / 0.15, 0), 1)
+        assert lab(made)[0].mean().item() == pytest.approx(0.4 + 0.1 * paper, abs=1e-3)
+    several = hues(0.5, 0.5)
+    assert lab(finished(grey(0.5), grey(0.4), several))[0].mean() == pytest.approx(0.4, abs=1e-3)
 
 
 def test_paint_is_no_lighter_than_style_and_photograph(colored):
