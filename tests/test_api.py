@@ -316,7 +316,7 @@ def test_a_callers_own_hydra_is_left_alone(tmp_path):
     try:
         with hydra.initialize_config_dir(str(tmp_path), version_base="1.2"):
             before, base = GlobalHydra.instance().hydra, VersionBase.instance().getbase()
-            tiny(experiment="drawn", size=32, steps=1)  # no earlier test has composed this
+            tiny(experiment="bold", size=32, steps=1)  # no earlier test has composed this
             assert GlobalHydra.instance().hydra is before
             assert VersionBase.instance().getbase() == base
             assert hydra.compose("mine").size == 7
