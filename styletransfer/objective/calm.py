@@ -27,7 +27,7 @@ CALM, NEIGHBOURS = 0.65, 5
 PLACE = (3.0, 1.5, 6.0)
 # A style is wholly busy if at most the fraction BUSY of its positions is calm, and not busy if at
 # least the fraction PLAIN is calm.
-BUSY, PLAIN = 0.10, 0.16
+BUSY, PLAIN = 0.10, 0.14
 # f, from 0 to 1, is the freedom of a style: the setting `objective.calm_freedom`, or `busyness` if
 # it is not set. In calm places, the weight of match losses is multiplied by 1 - FREE f. The extra
 # style losses of calm places weigh CALM_SHARE f times as much per pixel as the other style losses.

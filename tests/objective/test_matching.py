@@ -53,9 +53,9 @@ def calm_by_hand(network, image):
 
 
 def busy_by_hand(network, style):
-    """Return 1 if at most 0.10 of a style is calm, 0 if at least 0.16 is, linear between."""
+    """Return 1 if at most 0.10 of a style is calm, 0 if at least 0.14 is, linear between."""
     share = float(calm_by_hand(network, style).double().mean())
-    return min(1.0, max(0.0, (0.16 - share) / 0.06))
+    return min(1.0, max(0.0, (0.14 - share) / 0.04))
 
 
 def places_by_hand(image, size):
