@@ -100,6 +100,8 @@ def test_a_drawing_on_paper_shows_dark_places_in_its_own_lines(tint):
         made = finished(tones(0.5, tint=tint), grey(0.4), style)
         paper = min(max((middle / 0.9 - 0.7) / 0.15, 0), 1)
         assert lab(made)[0].mean().item() == pytest.approx(0.4 + 0.1 * paper, abs=1e-3)
+    lighter = tones(0.6, tint=tint)
+    assert lab(finished(lighter, grey(0.4), style))[0].mean() == pytest.approx(0.6, abs=1e-3)
     several = hues(0.5, 0.5)
     assert lab(finished(grey(0.5), grey(0.4), several))[0].mean() == pytest.approx(0.4, abs=1e-3)
 
