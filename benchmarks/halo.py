@@ -75,17 +75,18 @@ def rows(network: str) -> list[list[str]]:
     file = read(network_file(network))
     styles = file.styles
     if file.network.encoder:
-        styles = [
-            str(path) for kind in ("style", "paintings") for path in (ASSETS / kind).glob("*.jpg")
-        ]
+        kinds = ("style", "paintings")
+        styles = sorted(str(path) for kind in kinds for path in (ASSETS / kind).glob("*.jpg"))
     found = dict[str, list[float]]()
     for style in styles:
         painter = Painter(ApplyConfig(network=network, style=style, precision="float32"))
         for name, (picture, mask) in pictures().items():
             found.setdefault(name, []).append(halo(painter.paint(picture), mask))
-    rows = [(name, sum(values) / len(values), max(values)) for name, values in found.items()]
-    rows.append(("all", sum(row[1] for row in rows) / len(rows), max(row[2] for row in rows)))
-    return [[network, name, f"{mean:.0f}", f"{most:.0f}"] for name, mean, most in rows]
+    found["all"] = [value for values in found.values() for value in values]
+    return [
+        [network, name, f"{sum(values) / len(values):.0f}", f"{max(values):.0f}"]
+        for name, values in found.items()
+    ]
 
 
 if __name__ == "__main__":
