@@ -160,9 +160,7 @@ def test_help_shows_defaults_presets_and_meanings(capsys):
     for part in ("size=64 ", "steps=1000 ", "content=content/coffee.jpg ", "experiment=gatys_2016"):
         assert f"\n{part}" in text
     assert "Longer side of the pastiche in pixels" in text
-    presets = (
-        "bold, classic, faithful, gatys_2016, painted, painterly, paired, texture, tiny,"
-    )
+    presets = "bold, classic, faithful, gatys_2016, painted, painterly, paired, texture, tiny,"
     assert presets in " ".join(text.split())
     assert "\nobjective.content_layers=[relu4_2] " in text
 
