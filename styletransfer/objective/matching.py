@@ -59,8 +59,9 @@ SAMPLE = 4096
 # The search leaves out this fraction of a style image's height and width at each edge; see
 # `_within`.
 EDGE = 1 / 32
-# Smallest longer side in pixels at which `busyness` looks at a style image.
-COARSEST = 128
+# `busyness` looks at a style image at smaller sizes, too: in pixels, the longer side is at least
+# COARSEST and the shorter side at least NARROWEST, which gives relu4_1 four positions.
+COARSEST, NARROWEST = 128, 32
 
 
 @dataclass(frozen=True)
@@ -244,9 +245,12 @@ def _style_columns(
 
 
 def _coarser_columns(style: Tensor, reader: Reader) -> Iterator[Tensor]:
-    """Yield a style's hypercolumns at half the size of the search, a quarter, ... to COARSEST."""
+    """Yield a style's hypercolumns (D, h, w) at half the size of the search, a quarter, and so on.
+
+    The last size is the smallest that COARSEST and NARROWEST allow.
+    """
     size = reference_size(style)
-    while max(size) >= 2 * COARSEST:
+    while max(size) >= 2 * COARSEST and min(size) >= 2 * NARROWEST:
         size = scaled_size(size, max(size) // 2)
         yield _columns(reader.features(resize(style, size), SEARCHED))
 

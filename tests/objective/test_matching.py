@@ -246,6 +246,12 @@ def test_a_style_that_is_calm_at_a_smaller_size_is_not_busy(monkeypatch):
     assert freedom(96) == [0]
 
 
+@pytest.mark.parametrize("size", [(16, 640), (640, 16), (70, 2100)])
+def test_a_long_narrow_style_is_matched(size):
+    matched, _ = targets_of(picture(3, *size), tiny_network(VGG19))
+    assert all(target.distance.target.isfinite().all() for (target,) in matched.values())
+
+
 def test_calm_places_have_style_losses_under_busy_styles_alone():
     network = tiny_network(VGG19)
     assert set(targets_of(BUSY, network)[1]) == set(MATCHED.style_layers)
