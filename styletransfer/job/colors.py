@@ -60,8 +60,8 @@ class Colors:
         region's colours towards the palette of its styles once more, in proportion to `monochrome`
         of this palette, so that a drawing or an old print gives no colours that it does not have.
         If the styles are grey and the strength is 1, the pastiche becomes grey. Finally, dark
-        places of the content become dark again, see `in_light_of`. Protected pixels keep their
-        colours.
+        places of the content become dark again, except under a drawing on paper, see `in_light_of`.
+        Protected pixels keep their colours.
         """
         content, start = pictures.content, pictures.start
         grey = is_grey([*pictures.tensors, *([] if start is None else [start])])

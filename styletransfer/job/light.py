@@ -3,6 +3,7 @@
 A style image without dark paint would make every dark place of the photograph as light as the
 style's darkest strokes: a black visor would look like glass. So after the run, the pastiche's
 OKLab values at such places are multiplied by a factor, which keeps hue, saturation and strokes.
+Under a drawing on paper this is not done: a drawing shows dark places in its own lines.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,10 +17,11 @@ from styletransfer.pictures.images import blurred, resize, scaled_size, size_of,
 
 # The darkest and the lightest paint of style images are these quantiles of their lightness.
 DARKEST, LIGHTEST = 0.05, 0.99
-# A style image is mostly paper if the median of its lightness, divided by LIGHTEST's quantile, is
-# the second number or more, and not at all if it is the first or less; linear between. Drawings in
-# pencil, ink and chalk have 0.83 to 1, an engraving 0.6, paintings of one hue 0.24 to 0.77.
-PAPER = (0.7, 0.85)
+# A style image is paper with lines if the median of its lightness is at least PALE, and at least
+# PAPER[1] times the quantile LIGHTEST. It is no paper if the median is PAPER[0] times this quantile
+# or less; between the two the share of paper is linear. Drawings in pencil, ink and chalk have a
+# median of 0.7 to 1 and 0.83 to 1 times, an engraving 0.6 times, paintings of one hue 0.24 to 0.77.
+PALE, PAPER = 0.6, (0.7, 0.85)
 # Lightness in OKLab that a black place of the content image gets: the sRGB value 11 of 255. With
 # less, the strokes there would be invisible.
 BLACK = 0.15
@@ -44,9 +46,9 @@ def in_light_of(
     is then BLACK where L is 0. A pixel lighter than both l and L gets the lightness of the lighter
     one. At a `strength` below 1 the changes are smaller. Protected pixels keep their colours.
 
-    `one_hue` tells for each region, from 0 to 1, how nearly its styles have one hue. If they do and
-    are mostly paper, see PAPER, they are a drawing, which shows dark places in its own lines: there
-    nothing becomes darker.
+    `one_hue` tells for each region, from 0 to 1, how nearly its styles have one hue. Styles of one
+    hue that are mostly paper, see PAPER, are drawings. A drawing shows dark places in its own
+    lines, so they are not darkened; the limit of lightness still holds.
     """
     content = lightness(pictures.content)
     content = blurred(content, BLUR * max(size_of(content)))
@@ -57,7 +59,7 @@ def in_light_of(
         share = 1.0 if region.weights is None else weights_for(region.weights, content)
         covers = strength * share
         if dark > BLACK:
-            paper = (middle / light - PAPER[0]) / (PAPER[1] - PAPER[0])
+            paper = (middle / light - PAPER[0]) / (PAPER[1] - PAPER[0]) if middle > PALE else 0.0
             darker = covers * (1 - hue * min(1.0, max(0.0, paper)))
             factor = factor + darker * (content.clamp(BLACK, dark) / dark - 1)
             depth = depth + darker * (1 - content / dark).clamp(min=0)

@@ -25,8 +25,8 @@ CALM, NEIGHBOURS = 0.65, 5
 # When calm positions are matched, squared differences in row, in column and in rank of lightness
 # have these weights. Row and column are fractions of height and width, and the rank is from 0 to 1.
 PLACE = (3.0, 1.5, 6.0)
-# A style is wholly busy if at most the fraction BUSY of its positions is calm, and not busy if at
-# least the fraction PLAIN is calm.
+# A style is wholly busy if at most the fraction BUSY of its positions is calm at each size, and not
+# busy if at least the fraction PLAIN is calm at one size; see `busyness`.
 BUSY, PLAIN = 0.10, 0.14
 # f, from 0 to 1, is the freedom of a style: the setting `objective.calm_freedom`, or `busyness` if
 # it is not set. In calm places, the weight of match losses is multiplied by 1 - FREE f. The extra

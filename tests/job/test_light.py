@@ -102,8 +102,23 @@ def test_a_drawing_on_paper_shows_dark_places_in_its_own_lines(tint):
         assert lab(made)[0].mean().item() == pytest.approx(0.4 + 0.1 * paper, abs=1e-3)
     lighter = tones(0.6, tint=tint)
     assert lab(finished(lighter, grey(0.4), style))[0].mean() == pytest.approx(0.6, abs=1e-3)
-    several = hues(0.5, 0.5)
-    assert lab(finished(grey(0.5), grey(0.4), several))[0].mean() == pytest.approx(0.4, abs=1e-3)
+
+
+@pytest.mark.parametrize("style", [hues(0.7, 0.7), tones(0.55)])
+def test_a_plain_style_of_several_hues_or_without_pale_paper_is_no_drawing(style):
+    darkest = lab(style)[0].mean().item()
+    made = finished(grey(darkest), grey(0.4), style)
+    assert lab(made)[0].mean().item() == pytest.approx(0.4, abs=1e-3)
+
+
+@pytest.mark.parametrize("strength", [1.0, 0.5])
+def test_a_drawing_beside_a_dark_print_stays_light(strength):
+    regions = Region("a", LEFT, (StylePart(0),)), Region("b", 1 - LEFT, (StylePart(1),))
+    styles = tones(0.5, 0.9, 0.9, 0.9), tones(0.5, 0.5, 0.5, 0.9)
+    made = finished(grey(0.5), grey(0.4), *styles, regions=regions, strength=strength)
+    light = lab(made)[0].view(16, 20)
+    assert light[:, :10].mean().item() == pytest.approx(0.5, abs=1e-3)
+    assert light[:, 10:].mean().item() == pytest.approx(0.5 - 0.1 * strength, abs=1e-3)
 
 
 def test_paint_is_no_lighter_than_style_and_photograph(colored):

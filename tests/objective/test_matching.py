@@ -227,6 +227,8 @@ def test_a_style_counts_as_less_busy_the_more_of_it_is_calm():
     assert found[-2:] == [0, 0]
     assert found == sorted(found, reverse=True)
     assert any(0 < busy < 1 for busy in found)
+    calm, busy = columns, normalize(torch.randn_like(columns), dim=0)
+    assert busyness([calm, busy]) == busyness([busy, calm]) == 0
 
 
 def test_a_style_that_is_calm_at_a_smaller_size_is_not_busy(monkeypatch):
