@@ -101,6 +101,36 @@ def test_only_styles_that_are_drawn_with_are_painted(page):
     page.expect("[data-control=style] .error").to_contain_text("at most 6 styles")
 
 
+@pytest.mark.usefixtures("icons")
+def test_styles_tapped_before_a_stroke_is_saved_keep_their_strokes(page):
+    """Check two styles in a row, of which the first takes a region that is free again."""
+    wall = page.locator("[data-picker=style] .tiles")
+
+    def draw(name):
+        page.click(f"[data-picker=style] .tile[data-id$={name}] button")
+        page.locator("#stage").press("ArrowRight")
+        page.locator("#stage").press(" ")
+
+    page.click("#brush")
+    draw("woodcut")
+    draw("mosaic")
+    page.click("text=Fill all")
+    page.expect(COMMAND).to_contain_text("region_styles={gold:3}")
+    page.keyboard.press("Escape")
+    page.click("[data-picker=style] .tile[data-id$=woodcut] button")  # not drawn any more
+    page.expect(COMMAND).to_contain_text("region_styles={gold:2}")
+    page.click("#brush")
+    saves = []
+    page.route(UPLOAD, lambda route: route.continue_() if saves else saves.append(route))
+    with page.expect_request(UPLOAD):
+        draw("lion")
+    draw("fish")
+    page.keyboard.press("Escape")
+    saves[0].continue_()
+    page.expect(COMMAND).to_contain_text("region_styles={red:3,gold:2,green:4}")
+    assert wall.evaluate("wall => wall.scrollTop") > 0  # as it was scrolled for the last tap
+
+
 def test_the_photograph_is_seen_while_the_picture_is_held(page):
     """Check a pointer that rests and a key, beside a comparison, and not while the brush draws."""
     photo = page.locator("#before")

@@ -53,7 +53,7 @@ function finish() {
   const isThere = raster(hand.key) === made;
   if (isThere && made.bytes.some((byte, at) => byte !== bytes[at])) {
     remember(before);
-    if (hand.key !== "protect") settle(made.bytes);
+    if (hand.key !== "protect") settle(made);
     keep(hand.key);
   } else if (isThere) putLayers(before.layers);
   drawing = null;

@@ -37,10 +37,11 @@ const KINDS = {
 };
 
 /** What the brush has drawn: one byte for each pixel. `id` is its picture on the server; if it is
- * `unsaved`, that picture lacks the latest strokes. */
+ * `unsaved`, that picture lacks the latest strokes. `styles` are the ids of the styles, by region,
+ * that the settings do not have for a region yet, because its strokes are not saved. */
 class Raster {
-  constructor({ key, width, height, id, bytes, unsaved = false }) {
-    Object.assign(this, { key, width, height, ...KINDS[key], id, unsaved });
+  constructor({ key, width, height, id, bytes, unsaved = false, styles = {} }) {
+    Object.assign(this, { key, width, height, ...KINDS[key], id, unsaved, styles: { ...styles } });
     this.bytes = bytes ?? new Uint8Array(width * height);
   }
 
@@ -160,16 +161,20 @@ export function take(id) {
   return Boolean(region);
 }
 
-/** Choose the style that is taken if it is drawn in these bytes. */
-export const settle = (bytes) =>
-  taken && bytes.includes(taken.region) && change({ style: palette() }, false);
+/** Choose the style that is taken if it is drawn in a raster. */
+export function settle({ bytes, styles }) {
+  if (!taken || !bytes.includes(taken.region)) return;
+  styles[taken.region] = taken.id;
+  change({ style: palette() }, false);
+}
 
 /** Forget the style that is taken. */
 export const drop = () => void (taken = null);
 
 /** Return the number of the style of a region, from 1. */
 export function styleOf(region) {
-  if (region === taken?.region) return palette().indexOf(taken.id) + 1;
+  const drawn = region === taken?.region ? taken.id : raster("content_regions")?.styles[region];
+  if (palette().includes(drawn)) return palette().indexOf(drawn) + 1;
   const styles = palette().length;
   const chosen = value("region_styles")?.[REGIONS[region]?.[0]];
   return chosen >= 1 && chosen <= styles ? chosen : 1 + (region % styles);
@@ -194,8 +199,9 @@ async function save(key, drawn) {
     return fail(refusal, key);
   }
   if (raster(key) !== drawn) return null;
-  rasters.set(key, new Raster({ ...drawn, id, unsaved: false })); // the history has the old one
   const regions = { content_regions: id, region_styles: id ? regionStyles() : {} };
+  const saved = new Raster({ ...drawn, id, unsaved: false, styles: {} }); // the history has the old
+  rasters.set(key, saved);
   return change(key === "protect" ? { protect: id } : regions, false);
 }
 

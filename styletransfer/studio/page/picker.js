@@ -182,14 +182,14 @@ const sketchTiles = debounced(async (mine) => {
 export function Picker({ control: { key, label, kind }, id }) {
   const wall = useRef();
   const [reached, reach] = useState(null); // the id of the tile that had the focus last
-  const count = state.pictures.length + state.uploads.length;
-  useLayoutEffect(() => void (wall.current.scrollTop = 0), [count]); // new tiles are at the top
   const isStyle = key === "style";
   const chosen = list(value(key));
   const accept = key === "content" ? "image/*,video/*" : "image/*";
   const field = { accept, multiple: kind === "pictures", "aria-label": `File for ${label}` };
   const waiting = state.uploads.filter((one) => one.key === key).reverse();
   const all = offered(key);
+  const count = waiting.length + all.length; // without strokes of the brush, which are pictures, too
+  useLayoutEffect(() => void (wall.current.scrollTop = 0), [count]); // new tiles are at the top
   const first = [reached, chosen[0]].find((id) => all.some((one) => one.id === id)) ?? all[0]?.id;
   const tiles = all.map((one) => html`<${Tile} key=${one.id} ...${one}
     place=${[key, pictureName(one.id)]} tabindex=${one.id === first ? 0 : -1} />`);
