@@ -8,7 +8,8 @@ next: as 3.13, but with pre-releases of the dependencies, to see early what will
 
 Without NAME, all except `next` are run. Each runs the quick tests and those of tests/test_tour.py;
 a table at the end says what passed, failed and was skipped. `lowest` simulates a processor without
-AVX and bfloat16 units. A Python that this machine lacks is reported and skipped. All but `readme`
+AVX and bfloat16 units. A Python that this machine lacks is reported and skipped. `readme` writes a
+JUnit report of its tests to the path in the variable REPORT, if there is one. All but `readme`
 need uv, or its path in the variable UV. `.ci/environments.py --find 3.12` prints a Python's path.
 """
 
@@ -84,6 +85,8 @@ def tried(name: str, folder: Path) -> list[str]:
         status, output = shown(install, root)
         picture = output.splitlines()[-1] if output else ""
         status = status or int(not Path(picture).is_file())
+        if "REPORT" in os.environ:
+            variables = {"PYTEST_ADDOPTS": f"--junitxml={os.environ['REPORT']}"}
     else:
         version = PYTHONS.get(name, name)
         if (base := interpreter(version)) is None:

@@ -22,7 +22,7 @@ from benchmarks.measured import table
 from styletransfer.networks.apply.painter import Painter
 from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.file import network_file, read, shipped
-from styletransfer.pictures.color import LUMINANCE
+from styletransfer.pictures.images import luma
 from styletransfer.settings import ASSETS
 
 SIDE = 256  # height and width of a picture in pixels
@@ -65,9 +65,9 @@ def halo(pastiche: Tensor, mask: Tensor) -> float:
 
     def mean(near: int, far: int) -> Tensor:
         ring = within(far) - within(near)
-        return (luma * ring).sum() / ring.sum()
+        return (grey * ring).sum() / ring.sum()
 
-    luma = (pastiche * torch.tensor(LUMINANCE).view(1, 3, 1, 1)).sum(1, keepdim=True)
+    grey = luma(pastiche)
     ground = mean(FAR, FARTHEST)
     bands = [mean(near, near + WIDE) - ground for near in range(FIRST, LAST, WIDE)]
     return 255 * float(torch.stack(bands).abs().max())

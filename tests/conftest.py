@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from collections import Counter
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -30,8 +31,10 @@ PLAIN = dict.fromkeys(STOPPING, signal.SIG_DFL) | {signal.SIGINT: signal.default
 
 
 def pytest_addoption(parser):
-    """Add `--all`, which also runs slow tests, and two numbers, `--kills` and `--seeds`."""
+    """Add `--all` and `--but`, which say what is run, and the numbers `--kills` and `--seeds`."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
+    passed = "leave out the tests that passed in the run of this file, which --junitxml wrote"
+    parser.addoption("--but", metavar="REPORT", help=passed)
     parser.addoption("--kills", type=int, default=1, help="runs to kill at random moments")
     parser.addoption("--seeds", type=int, default=40, help="broken files that each test makes")
 
@@ -168,7 +171,7 @@ def pytest_runtest_call(item):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Deselect slow tests without `--all`; skip GPU tests where CUDA is not available.
+    """Deselect slow tests without `--all`, and what `--but` names; skip GPU tests without CUDA.
 
     With `--all`, files of many slow tests come first, so that processes end at the same time.
     """
@@ -179,9 +182,22 @@ def pytest_collection_modifyitems(config, items):
     else:
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    if config.option.but:
+        cases = ElementTree.parse(config.option.but).iter("testcase")
+        # A case that failed or was skipped has a child that says so.
+        passed = {(case.get("classname"), case.get("name")) for case in cases if not len(case)}
+        again = [item for item in items if _case(item) in passed]
+        config.hook.pytest_deselected(items=again)
+        items[:] = [item for item in items if _case(item) not in passed]
     for item in items:
         if item.get_closest_marker("cuda") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
+
+
+def _case(item):
+    """Return what a JUnit report says of a test: the name of its module and its own."""
+    path, _, name = item.nodeid.partition("::")
+    return path.removesuffix(".py").replace("/", "."), name
 
 
 def pytest_collection_finish():
