@@ -195,7 +195,8 @@ def styles_of(task: NetworkTask, criterion: Criterion) -> list[Style]:
 
 def initial_network(task: NetworkTask) -> StyleNetwork:
     """Return the network before the first step, with the weights of `task.start` or random ones."""
-    network = StyleNetwork(LAYOUTS[task.config.network], len(task.styles))
+    layout = task.start.network.layout if task.start else LAYOUTS[task.config.network]
+    network = StyleNetwork(layout, len(task.styles))
     if task.start is None:
         randomize(network, task.config.seed)
         return network
