@@ -15,6 +15,7 @@ need uv, or its path in the variable UV. `.ci/environments.py --find 3.12` print
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -82,12 +83,13 @@ def tried(name: str, folder: Path) -> list[str]:
         root, (install, quick) = folder / "clone", readme_commands()
         shown(["git", "clone", "--quiet", str(ROOT), str(root)], folder)
         python = root / ".venv" / "bin" / "python"
-        # pip need not compile what is never imported; this variable says so with a 0.
+        # What is never imported need not be compiled: pip takes the 0 for its setting `compile`.
         status, output = shown(install, root, PIP_NO_COMPILE="0")
         picture = output.splitlines()[-1] if output else ""
         status = status or int(not Path(picture).is_file())
-        if "REPORT" in os.environ:
-            variables = {"PYTEST_ADDOPTS": f"--junitxml={os.environ['REPORT']}"}
+        if report := os.environ.get("REPORT"):
+            option = f"--junitxml={Path(report).absolute()}"
+            variables = {"PYTEST_ADDOPTS": shlex.quote(option)}
     else:
         version = PYTHONS.get(name, name)
         if (base := interpreter(version)) is None:

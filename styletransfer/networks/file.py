@@ -92,7 +92,7 @@ def read(path: Path) -> NetworkFile:
     if header["version"] not in (OLDEST, VERSION):
         raise UserError(
             f"{path} is a style network of version {header['version']}, and this program reads "
-            f"version {VERSION}; train it anew, or use the program that wrote it"
+            f"versions {OLDEST} and {VERSION}; train it anew, or use the program that wrote it"
         )
     if header.get("sha256") != digest(tensors):
         raise UserError(f"{path} is damaged: its tensors are not those it was written with")

@@ -128,8 +128,8 @@ class Architecture:
 
     widths: tuple[int, int, int]  # channels at full, half and quarter size
     blocks: int  # number of residual blocks
-    # Whether the network paints at half size first. Its kernels have the same shapes, so that
-    # networks with and without can start from each other: they count as equal.
+    # Whether the network paints at half size first. The kernels have the same shapes either way, so
+    # that layouts that differ only in this count as equal.
     coarse_first: bool = field(default=False, compare=False)
 
 
@@ -187,7 +187,7 @@ class StyleNetwork(nn.Module):
         if blend is None:
             blend = image.new_ones(1, 1)
         if self.layout.coarse_first:
-            x = padded(image, 2 * SMALLEST_SIDE)
+            x = padded(image, 2 * SMALLEST_SIDE)  # half of it has at least SMALLEST_SIDE
             small = avg_pool2d(x, 2)
             change = self._painted(small, blend) - small
             x = x + interpolate(change, scale_factor=2, mode="bilinear", align_corners=False)

@@ -146,7 +146,7 @@ def test_what_is_no_network_is_refused(saved, tmp_path):
     whole = saved.read_bytes()
     for metadata, message in (
         ({"format": "another"}, "is no style network; name a file that train_network has written"),
-        ({"version": 1}, "of version 1, and this program reads version 3"),
+        ({"version": 1}, "of version 1, and this program reads versions 2 and 3"),
         ({"sha256": "0"}, "is damaged: its tensors"),
         ({"layout": {"widths": [2, 3, 5], "blocks": 1}}, "it holds another network than it says"),
         ({"layout": {"widths": [2, 3, 10**99], "blocks": 1}}, "it holds another network than"),

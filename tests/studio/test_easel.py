@@ -131,6 +131,61 @@ def test_styles_tapped_before_a_stroke_is_saved_keep_their_strokes(page):
     assert wall.evaluate("wall => wall.scrollTop") > 0  # as it was scrolled for the last tap
 
 
+@pytest.mark.usefixtures("icons")
+def test_strokes_that_are_done_again_keep_their_style(page):
+    """Check a style that was tapped between undo and redo, and a stroke that Escape takes back."""
+    stage, styles = page.locator("#stage"), "[data-picker=style] .tile[data-id$={}] button"
+    page.click("#brush")
+    page.click(styles.format("woodcut"))
+    stage.press(" ")
+    page.expect(COMMAND).to_contain_text("region_styles={blue:1,red:2}")
+    page.keyboard.press("Control+z")
+    page.expect(COMMAND).not_to_contain_text("woodcut")
+    page.click(styles.format("mosaic"))
+    page.keyboard.press("Control+Shift+z")
+    page.expect(COMMAND).to_contain_text("woodcut")
+    page.click(styles.format("mosaic"))
+    for _ in range(2):
+        stage.press("ArrowRight")
+        stage.press(" ")
+    page.expect(COMMAND).to_contain_text("mosaic")
+    page.expect(COMMAND).to_contain_text("region_styles={blue:1,red:2,gold:3}")
+    page.click(styles.format("lion"))
+    box = stage.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)
+    page.mouse.down()
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    page.click("#brush")
+    page.click(styles.format("fish"))
+    stage.press("ArrowLeft")
+    stage.press(" ")
+    page.expect(COMMAND).to_contain_text("green:4")
+    page.expect(COMMAND).not_to_contain_text("lion")
+
+
+def test_a_stroke_that_cannot_be_saved_is_not_left_out(address, visited):
+    """Check that nothing is painted without it, and that it is saved at the next try."""
+    with visited(address, made=None) as page:
+        for name in ("mosaic", "woodcut"):
+            page.locator(f"[data-picker=style] .tile[title={name}] input").fill("100")
+        page.expect(COMMAND).to_contain_text("woodcut")
+        page.route(UPLOAD, lambda route: route.fulfill(status=500, json={"error": "no room"}))
+        page.click("#brush")
+        page.click("[data-picker=style] .tile[title=mosaic] button")
+        dab(page)
+        page.expect("body").to_contain_text("no room")
+        page.click("#keep")
+        page.expect("#keep").not_to_have_attribute("aria-busy", "true")
+        page.expect("body").to_contain_text("no room")
+        page.expect("body").to_contain_text("Nothing painted yet")
+        page.locator("[data-picker=style] .tile[title=oil] input").fill("0")
+        page.unroute(UPLOAD)
+        page.click("#keep")
+        page.expect(COMMAND).to_contain_text("region_styles={blue:1,red:1}")  # mosaic is the first
+        page.expect("body").not_to_contain_text("Nothing painted yet")
+
+
 def test_the_photograph_is_seen_while_the_picture_is_held(page):
     """Check a pointer that rests and a key, beside a comparison, and not while the brush draws."""
     photo = page.locator("#before")

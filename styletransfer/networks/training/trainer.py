@@ -225,4 +225,6 @@ def recipe_of(task: NetworkTask) -> dict[str, Any]:
     """Return, as plain values, all that determines the trained weights, except the photographs."""
     settings = {k: v for k, v in asdict(task.config).items() if k not in FREE_SETTINGS}
     start = task.start and digest(task.start.network.state_dict())
-    return settings | {"styles": task.hashes, "start": start}
+    coarse_first = task.start and task.start.network.layout.coarse_first
+    own = {"styles": task.hashes, "start": start, "coarse_first": bool(coarse_first)}
+    return settings | own

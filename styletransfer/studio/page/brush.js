@@ -147,6 +147,7 @@ function setOpen(wanted) {
   overlay.hidden = find("brushes").hidden = !wanted;
   if (!wanted) {
     find("cursor").hidden = true;
+    holder.abandon(); // Escape takes back the stroke that is being drawn
     hand.number = 1;
     drop();
   }

@@ -1,7 +1,7 @@
 // One history of what a person does: settings, choices of pictures, and strokes of the brush.
 // Buttons and keys undo the latest of these, and do it again.
 import { Button, listen, say } from "./dom.js";
-import { layers, putLayers, raster } from "./layers.js";
+import { layers, putLayers, raster, yieldRegion } from "./layers.js";
 import { html } from "./preact.js";
 import { available, change, prepare, runOf, same, settings, show, state } from "./store.js";
 import { steered, subject, values } from "./store.js";
@@ -42,6 +42,7 @@ function isOther({ next, painted, layers: drawn }) {
 
 function restore({ next, painted, layers: drawn, view, aim }) {
   putLayers(drawn);
+  yieldRegion();
   prepare(available(next));
   show(runOf(view) ? view : null, { target: aim });
   if (isPainted(painted)) change(values(painted.settings), false);

@@ -37,8 +37,8 @@ const KINDS = {
 };
 
 /** What the brush has drawn: one byte for each pixel. `id` is its picture on the server; if it is
- * `unsaved`, that picture lacks the latest strokes. `styles` are the ids of the styles, by region,
- * that the settings do not have for a region yet, because its strokes are not saved. */
+ * `unsaved`, that picture lacks the latest strokes. `styles` has the id of each region's style until
+ * the strokes are saved, and the settings with them. */
 class Raster {
   constructor({ key, width, height, id, bytes, unsaved = false, styles = {} }) {
     Object.assign(this, { key, width, height, ...KINDS[key], id, unsaved, styles: { ...styles } });
@@ -161,15 +161,18 @@ export function take(id) {
   return Boolean(region);
 }
 
-/** Choose the style that is taken if it is drawn in a raster. */
+/** Note the styles of all regions that are drawn in a raster; choose the style that is taken if it
+ * is one of them. */
 export function settle({ bytes, styles }) {
-  if (!taken || !bytes.includes(taken.region)) return;
-  styles[taken.region] = taken.id;
-  change({ style: palette() }, false);
+  for (const region of new Set(bytes)) styles[region] = palette()[styleOf(region) - 1];
+  if (taken && bytes.includes(taken.region)) change({ style: palette() }, false);
 }
 
 /** Forget the style that is taken. */
 export const drop = () => void (taken = null);
+
+/** Forget it if its region is drawn: an undo has brought back strokes in another style. */
+export const yieldRegion = () => raster("content_regions").bytes.includes(taken?.region) && drop();
 
 /** Return the number of the style of a region, from 1. */
 export function styleOf(region) {
@@ -200,7 +203,7 @@ async function save(key, drawn) {
   }
   if (raster(key) !== drawn) return null;
   const regions = { content_regions: id, region_styles: id ? regionStyles() : {} };
-  const saved = new Raster({ ...drawn, id, unsaved: false, styles: {} }); // the history has the old
+  const saved = new Raster({ ...drawn, id, unsaved: false, styles: {} }); // the old one is history
   rasters.set(key, saved);
   return change(key === "protect" ? { protect: id } : regions, false);
 }
@@ -211,5 +214,9 @@ export function keep(key) {
   saving = saving.then(() => save(key, drawn));
 }
 
-/** Wait until what was drawn is saved. */
-export const flushBrush = () => saving;
+/** Save what was drawn, also if that failed before; return whether all of it is saved. */
+export async function flushBrush() {
+  LAYERS.filter((key) => raster(key)?.unsaved).forEach(keep);
+  await saving;
+  return !LAYERS.some((key) => raster(key)?.unsaved);
+}

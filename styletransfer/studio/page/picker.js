@@ -180,7 +180,7 @@ const sketchTiles = debounced(async (mine) => {
 }, 300);
 
 export function Picker({ control: { key, label, kind }, id }) {
-  const wall = useRef();
+  const [wall, counted] = [useRef(), useRef(0)];
   const [reached, reach] = useState(null); // the id of the tile that had the focus last
   const isStyle = key === "style";
   const chosen = list(value(key));
@@ -189,7 +189,10 @@ export function Picker({ control: { key, label, kind }, id }) {
   const waiting = state.uploads.filter((one) => one.key === key).reverse();
   const all = offered(key);
   const count = waiting.length + all.length; // without strokes of the brush, which are pictures, too
-  useLayoutEffect(() => void (wall.current.scrollTop = 0), [count]); // new tiles are at the top
+  useLayoutEffect(() => {
+    if (count > counted.current) wall.current.scrollTop = 0; // new tiles are at the top
+    counted.current = count;
+  }, [count]);
   const first = [reached, chosen[0]].find((id) => all.some((one) => one.id === id)) ?? all[0]?.id;
   const tiles = all.map((one) => html`<${Tile} key=${one.id} ...${one}
     place=${[key, pictureName(one.id)]} tabindex=${one.id === first ? 0 : -1} />`);

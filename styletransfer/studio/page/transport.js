@@ -25,8 +25,8 @@ function clock(seconds) {
  * button with the id `asks` is busy meanwhile. */
 const paint = alone(async (asks = "go", sketch = false) => {
   // The last stroke of the brush, and files that are being sent, are part of it.
-  const [, areAdded] = await busy(find(asks), Promise.all([flushBrush(), filesAdded()]));
-  if (!areAdded) return;
+  const [isDrawn, areAdded] = await busy(find(asks), Promise.all([flushBrush(), filesAdded()]));
+  if (!isDrawn || !areAdded) return;
   const [begins, run] = [!active(), sketch ? null : stopped()];
   forgive();
   if (!run) prepare(settings());
