@@ -24,9 +24,8 @@ from styletransfer.system.files import write_atomic
 # any order, but equal networks must give equal bytes.
 KEY = "styletransfer"
 FORMAT = "style network"
-# Version of the file format; raise it when the meaning of the stored data changes. Files of version
-# OLDEST differ only in that their layouts have no `coarse_first`.
-VERSION, OLDEST = 3, 2
+# Version of the file format; raise it when the meaning of the stored data changes.
+VERSION = 2
 # Largest width in channels, number of residual blocks, and number of styles that a file may have.
 # The architectures in `johnson.LAYOUTS` are smaller. The limits keep a file from requesting a huge
 # network.
@@ -89,10 +88,10 @@ def read(path: Path) -> NetworkFile:
             raise
         raise UserError(f"{path} is no style network, or is damaged: {error}") from error
     header = _metadata_of(metadata, path)
-    if header["version"] not in (OLDEST, VERSION):
+    if header["version"] != VERSION:
         raise UserError(
             f"{path} is a style network of version {header['version']}, and this program reads "
-            f"versions {OLDEST} and {VERSION}; train it anew, or use the program that wrote it"
+            f"version {VERSION}; train it anew, or use the program that wrote it"
         )
     if header.get("sha256") != digest(tensors):
         raise UserError(f"{path} is damaged: its tensors are not those it was written with")
@@ -121,13 +120,11 @@ def _built(header: Mapping[str, Any]) -> StyleNetwork:
     """
     styles, blocks = header["styles"], int(header["layout"]["blocks"])
     first, second, third = widths = tuple(map(int, header["layout"]["widths"]))
-    coarse_first = header["layout"].get("coarse_first", False) is True
     if not isinstance(styles, list) or not all(isinstance(name, str) for name in styles):
         raise TypeError(styles)
     if max(widths) > WIDEST or blocks > DEEPEST or len(styles) > MOST_STYLES:
         raise ValueError(header["layout"])
     with torch.device("meta"):
-        layout = Architecture((first, second, third), blocks, coarse_first)
-        network = StyleNetwork(layout, len(styles))
+        network = StyleNetwork(Architecture((first, second, third), blocks), len(styles))
         network.encoder = StyleEncoder(network) if header.get("any_style") else None
     return network

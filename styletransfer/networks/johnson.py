@@ -10,11 +10,11 @@ norm has a scale and a shift for each style.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import avg_pool2d, interpolate, pad
+from torch.nn.functional import interpolate, pad
 
 from styletransfer.networks.lattice import WithoutLattice
 
@@ -128,9 +128,6 @@ class Architecture:
 
     widths: tuple[int, int, int]  # channels at full, half and quarter size
     blocks: int  # number of residual blocks
-    # Whether the network paints at half size first. The kernels have the same shapes either way, so
-    # that layouts that differ only in this count as equal.
-    coarse_first: bool = field(default=False, compare=False)
 
 
 # Name -> architecture. "full" is the architecture of the paper. "small" and "tiny" have fewer
@@ -143,12 +140,7 @@ LAYOUTS = {
 
 
 class StyleNetwork(nn.Module):
-    """A style network paints a picture in its styles, or with an encoder in any.
-
-    It paints in one pass. With `layout.coarse_first`, it paints the picture at half size first,
-    and then the enlarged pastiche, to which the photograph's fine detail is added. So strokes may
-    be twice as large, and larger shapes change.
-    """
+    """A style network paints a picture in one pass: in its styles, or with an encoder in any."""
 
     def __init__(self, layout: Architecture, styles: int) -> None:
         super().__init__()
@@ -186,26 +178,15 @@ class StyleNetwork(nn.Module):
         """
         if blend is None:
             blend = image.new_ones(1, 1)
-        if self.layout.coarse_first:
-            x = padded(image, 2 * SMALLEST_SIDE)  # half of it has at least SMALLEST_SIDE
-            small = avg_pool2d(x, 2)
-            change = self._painted(small, blend) - small
-            x = x + interpolate(change, scale_factor=2, mode="bilinear", align_corners=False)
-        else:
-            x = padded(image, STRIDE)
-        return self._painted(x, blend)[:, :, : image.shape[2], : image.shape[3]]
-
-    def _painted(self, image: Tensor, blend: Tensor) -> Tensor:
-        """Return one pass over an image whose sides are multiples of STRIDE."""
-        x = image - 0.5
+        x = padded(image) - 0.5
         for segment in self.segments:
             x = segment(x, blend)
-        return x
+        return x[:, :, : image.shape[2], : image.shape[3]]
 
 
-def padded(image: Tensor, multiple: int) -> Tensor:
-    """Repeat the last row and column of an image until its sides are multiples of a number."""
-    height, width = ((side + multiple - 1) // multiple * multiple for side in image.shape[2:])
+def padded(image: Tensor) -> Tensor:
+    """Repeat the last row and column of an image until height and width are multiples of STRIDE."""
+    height, width = ((side + STRIDE - 1) // STRIDE * STRIDE for side in image.shape[2:])
     # `pad` is called even if it adds nothing, because an ONNX graph could not contain an `if`.
     return pad(image, (0, width - image.shape[3], 0, height - image.shape[2]), mode="replicate")
 

@@ -25,7 +25,6 @@ from styletransfer.networks.johnson import (
 )
 
 SLIM, TINY = Architecture((3, 4, 5), 2), Architecture((2, 3, 4), 1)
-COARSE = Architecture((3, 4, 5), 2, coarse_first=True)
 BLEND = torch.tensor([[0.3, 0.7]]).double()
 
 
@@ -58,15 +57,7 @@ def test_layers_enlarge_between_pixels_and_add_inputs():
     assert torch.equal(block(x, one), x + convs[1](convs[0](x, one), one))
 
 
-def test_a_network_paints_at_half_size_first():
-    """Check that fine detail of the picture reaches the second pass, and styles both."""
-    once, twice, image = network(), network(COARSE), picture(0, 32, 48)
-    small = nn.functional.avg_pool2d(image, 2)
-    change = nn.functional.interpolate(once(small, BLEND) - small, scale_factor=2, mode="bilinear")
-    assert relative_error(twice(image, BLEND), once(image + change, BLEND)) < 1e-13
-
-
-@pytest.mark.parametrize("layout", [SLIM, Architecture((8, 3, 17), 0), COARSE])
+@pytest.mark.parametrize("layout", [SLIM, Architecture((8, 3, 17), 0)])
 def test_a_deployed_network_paints_the_same_at_any_size(layout):
     trained = network(layout)
     fast = deployed(trained, torch.float64)
@@ -109,17 +100,6 @@ def saved(tmp_path):
     return tmp_path / "net.safetensors"
 
 
-def test_a_file_says_whether_its_network_paints_at_half_size_first(tmp_path):
-    """Check files of version 2, too, which do not say it and have equal tensors."""
-    path = tmp_path / "net.safetensors"
-    for layout in (SLIM, COARSE):
-        file.write(path, style_network(layout, 1), ["oil"])
-        assert file.read(path).network.layout.coarse_first == (layout is COARSE)
-    layout = {"widths": list(SLIM.widths), "blocks": SLIM.blocks}
-    old = file.read(changed(path, version=2, layout=layout)).network
-    assert torch.equal(old(picture(0).float()), style_network(SLIM, 1)(picture(0).float()))
-
-
 def changed(path, **told):
     """Write a network file again with changed metadata; return its path."""
     with safe_open(path, framework="pt") as stored:
@@ -146,7 +126,7 @@ def test_what_is_no_network_is_refused(saved, tmp_path):
     whole = saved.read_bytes()
     for metadata, message in (
         ({"format": "another"}, "is no style network; name a file that train_network has written"),
-        ({"version": 1}, "of version 1, and this program reads versions 2 and 3"),
+        ({"version": 1}, "of version 1, and this program reads version 2"),
         ({"sha256": "0"}, "is damaged: its tensors"),
         ({"layout": {"widths": [2, 3, 5], "blocks": 1}}, "it holds another network than it says"),
         ({"layout": {"widths": [2, 3, 10**99], "blocks": 1}}, "it holds another network than"),

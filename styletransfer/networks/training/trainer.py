@@ -195,8 +195,7 @@ def styles_of(task: NetworkTask, criterion: Criterion) -> list[Style]:
 
 def initial_network(task: NetworkTask) -> StyleNetwork:
     """Return the network before the first step, with the weights of `task.start` or random ones."""
-    layout = task.start.network.layout if task.start else LAYOUTS[task.config.network]
-    network = StyleNetwork(layout, len(task.styles))
+    network = StyleNetwork(LAYOUTS[task.config.network], len(task.styles))
     if task.start is None:
         randomize(network, task.config.seed)
         return network
@@ -225,6 +224,4 @@ def recipe_of(task: NetworkTask) -> dict[str, Any]:
     """Return, as plain values, all that determines the trained weights, except the photographs."""
     settings = {k: v for k, v in asdict(task.config).items() if k not in FREE_SETTINGS}
     start = task.start and digest(task.start.network.state_dict())
-    coarse_first = task.start and task.start.network.layout.coarse_first
-    own = {"styles": task.hashes, "start": start, "coarse_first": bool(coarse_first)}
-    return settings | own
+    return settings | {"styles": task.hashes, "start": start}
