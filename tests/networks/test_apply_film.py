@@ -122,8 +122,10 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
         apply(input="album", output="done")
     part = desk / "done" / "in.styletransfer-partial.mp4"
     assert files_in(desk / "done").keys() == {"a.png", part.name}
-    assert len(frames(part)) == 3
-    assert 0.25 < sounds(part)[0][2][-1] < 0.4  # seconds: the sound ends with the third frame
+    kept = len(frames(part))
+    assert kept in (3, 4)  # a frame that waited for a thread may still be written
+    begin = UNEVEN[kept - 1]
+    assert begin - 0.03 < sounds(part)[0][2][-1] <= begin  # the sound ends with the last frame
     assert re.search(rf"the film up to here is in .*{part.name}", caplog.text)
     (desk / "album" / "broken.mkv").write_bytes(b"no film")
     check_error("1 of 4 files could not be painted", apply, input="album", output="done")
