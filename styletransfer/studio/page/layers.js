@@ -164,8 +164,9 @@ export function take(id) {
 /** Note the styles of all regions that are drawn in a raster; choose the style that is taken if it
  * is one of them. */
 export function settle({ bytes, styles }) {
-  for (const region of new Set(bytes)) styles[region] = palette()[styleOf(region) - 1];
-  if (taken && bytes.includes(taken.region)) change({ style: palette() }, false);
+  const drawn = new Set(bytes);
+  for (const region of drawn) styles[region] = palette()[styleOf(region) - 1];
+  if (drawn.has(taken?.region)) change({ style: palette() }, false);
 }
 
 /** Forget the style that is taken. */
