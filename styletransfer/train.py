@@ -29,7 +29,7 @@ def train(config: TrainConfig, folder: Path) -> None:
     """Paint one picture in the style of another."""
     from styletransfer.job.memory import plan
     from styletransfer.job.prepare import prepare
-    from styletransfer.runs.resume import continued, finished_picture
+    from styletransfer.runs.resume import continued, finished_picture, tidy
 
     # With resume=FOLDER, this returns the config and the folder of the run in FOLDER.
     config, folder = continued(config, folder)
@@ -37,6 +37,7 @@ def train(config: TrainConfig, folder: Path) -> None:
     if config.dry_run:
         print(plan(prepare(config, enlarge=False)))
     elif finished is not None:
+        tidy(folder, finished)
         is_json = config.format == "json"
         told = as_json(finished, folder, "finished") if is_json else f"already finished\n{finished}"
         print(told)

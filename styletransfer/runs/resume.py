@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from styletransfer.settings import TrainConfig
 from styletransfer.settings.changes import with_values
 from styletransfer.settings.idle import typed
 from styletransfer.system.files import sha256
+from styletransfer.system.locks import locked, output_locked
 
 logger = logging.getLogger(__name__)
 
@@ -134,3 +136,12 @@ def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
     run = read_run(folder)
     check_settings(run.settings, settings(config, FREE_KEYS), FREE_KEYS)
     return run.output if run.status == "finished" and run.output.exists() else None
+
+
+def tidy(folder: Path, picture: Path) -> None:
+    """Remove the checkpoint and the lock files that a process, killed as it finished a run, left.
+
+    Nothing is removed while another process holds a lock; that process removes the files itself.
+    """
+    with suppress(UserError, OSError), locked(folder), output_locked(picture):
+        (folder / CHECKPOINT).unlink(missing_ok=True)

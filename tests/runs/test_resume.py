@@ -21,6 +21,8 @@ from helpers import (
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.files import mark_of
+from styletransfer.system.locks import LOCK, locked
 
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
 
@@ -114,6 +116,27 @@ def test_a_finished_run_whose_picture_is_lost_begins_afresh(started):
 def stopped_with(output):
     """Leave a run that was stopped after 1 of 2 steps, `run`, whose picture is at `output`."""
     assert call(*arguments("hydra.run.dir=run", f"output={output}", "stop_after=1", steps=2)) == 0
+
+
+@pytest.mark.parametrize("output", ["run/pastiche.png", "out.png"])
+def test_what_a_process_killed_at_the_end_of_its_run_has_left(output, desk, capsys):
+    stopped_with(output)
+    checkpoint, folder = Path("run/checkpoint.pt").read_bytes(), Path("run").absolute()
+    assert call("resume=run", "stop_after=0") == 0
+    expected = files_in(desk)
+    locks = [folder / LOCK, Path(output).with_name(f".{mark_of(Path(output))}{LOCK}")]
+    for words in (["resume=run"], arguments(f"hydra.run.dir={folder}", "resume=auto", steps=2)):
+        (folder / "checkpoint.pt").write_bytes(checkpoint)
+        for lock in locks:
+            lock.touch()
+        assert call(*words, f"output={output}", "dry_run=true") == 0
+        assert files_in(desk).keys() > expected.keys()  # a dry run changes nothing
+        with locked(folder):  # by the process that finishes the run
+            assert call(*words, f"output={output}") == 0
+            assert (folder / "checkpoint.pt").exists()
+        assert call(*words, f"output={output}") == 0
+        assert capsys.readouterr().out.count("already finished\n") == 2
+        assert files_in(desk) == expected
 
 
 def test_a_run_goes_on_to_its_own_output(desk):
