@@ -32,9 +32,6 @@ SMALLEST_PAINTING = 8
 CODE = 100
 # Added to a channel's standard deviation, which may be 0, before the logarithm.
 EPSILON = 1e-3
-# At strength 1, `finished` moves the colours of a pastiche this fraction of the way towards the
-# painting's palette.
-PALETTE = 0.5
 # A palette is computed from every pixel if the longer side is below this number of pixels. Larger
 # pictures are subsampled.
 FINE = 1024
@@ -117,13 +114,13 @@ def color_moments(image: Tensor) -> Tensor:
 
 
 def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
-    """Return a pastiche (1, 3, H, W) in [0, 1] with its colours moved towards a painting's palette.
+    """Return a pastiche (1, 3, H, W) in [0, 1] with its colours moved to a painting's palette.
 
     The largest error of a network that paints any style is in its colours. An affine map, computed
-    in closed form, moves the colours by the fraction PALETTE * `strength` towards `goal`, the
+    in closed form, moves the colours by the fraction `strength`, at most 1, towards `goal`, the
     result of `color_moments` for the painting.
     """
-    own, share = color_moments(pastiche), PALETTE * strength
+    own, share = color_moments(pastiche), min(strength, 1.0)
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)
     mean, end = own[:, :1], torch.lerp(own[:, :1], goal[:, :1], share)
     moved = change.to(pastiche) @ pastiche.flatten(2)[0] + (end - change @ mean).to(pastiche)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from styletransfer.features import build_features
 from styletransfer.features.extractor import MaxPool
-from styletransfer.networks.encoder import ENCODED_SIDE, PALETTE, SEEN, moments_of, paint_rows
+from styletransfer.networks.encoder import ENCODED_SIDE, SEEN, moments_of, paint_rows
 from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.pictures.color import LEAST_VARIANCE
 from styletransfer.settings import FeaturesConfig
@@ -56,10 +56,10 @@ class Whole(nn.Module):
         pastiche = paint_rows(self.network, image, own + strength * (row - own))
         mean, covariance = color_statistics(pastiche)
         goal_mean, goal = color_statistics(looked)
-        share, one = PALETTE * strength.double(), torch.eye(3, dtype=torch.float64)
-        change = one + share * (geometric_mean(covariance, goal) - one)
+        one = torch.eye(3, dtype=torch.float64)
+        change = one + strength.double() * (geometric_mean(covariance, goal) - one)
         moved = change.float() @ (pastiche.flatten(2)[0] - mean)
-        end = mean + share.float() * (goal_mean - mean)
+        end = mean + strength * (goal_mean - mean)
         return (moved + end).clamp(0.0, 1.0).reshape(pastiche.shape)
 
 

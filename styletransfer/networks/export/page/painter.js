@@ -49,7 +49,7 @@ async function paint({ image, row, goal }) {
   const told = network.inputNames[1]; // blend or style; undefined for one style
   if (told) fed[told] = new ort.Tensor("float32", Float32Array.from(row), [1, row.length]);
   const made = (await network.run(fed)).pastiche.data, count = made.length / 3;
-  const m = (goal ? towards(palette(made), goal) : new DOMMatrix()).toFloat64Array();
+  const m = (goal ? between(palette(made), goal) : new DOMMatrix()).toFloat64Array();
   for (let at = 0; at < count; at++) {
     const [r, g, b] = [made[at], made[count + at], made[2 * count + at]];
     for (let c = 0; c < 3; c++)
@@ -76,8 +76,8 @@ function palette(values) {
   return means.flatMap((mean, i) => [mean, shared(i, 0), shared(i, 1), shared(i, 2)]);
 }
 
-/** Return a matrix that moves colours half way between palettes, as `finished` in encoder.py. */
-function towards(own, goal) {
+/** Return a matrix that moves colours from one palette to another, as `finished` in encoder.py. */
+function between(own, goal) {
   const matrix = ([, a, b, c, , d, e, f, , g, h, i], more = 1e-5) =>
     new DOMMatrix([a + more, b, c, 0, d, e + more, f, 0, g, h, i + more, 0, 0, 0, 0, 1]);
   const half = (one, two) => new DOMMatrix(one.toFloat64Array().map(
@@ -87,7 +87,6 @@ function towards(own, goal) {
   let [x, y] = [matrix(own).inverse(), matrix(goal)];
   for (let step = 0; step < 40; step++)
     [x, y] = [half(x, y), half(x.inverse(), y.inverse()).inverse()];
-  const whole = new DOMMatrix().translate(goal[0], goal[4], goal[8]).multiply(x)
+  return new DOMMatrix().translate(goal[0], goal[4], goal[8]).multiply(x)
     .translate(-own[0], -own[4], -own[8]);
-  return half(new DOMMatrix(), whole);
 }
